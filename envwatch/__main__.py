@@ -1,0 +1,111 @@
+"""Where the `envwatch` command begins, and where every error gets its exit code.
+
+An error is one line on stderr that says what to do; its class has its exit code:
+
+    2    the command line cannot be understood
+    64   a setting or an option has a value that cannot be used
+    69   there is no direnv, or no sidecar that can be used
+    70   a bug of envwatch; ENVWATCH_DEBUG=1 shows where
+    75   something that may work when it is tried again
+    77   the socket is unsafe, or belongs to somebody else
+    130  Ctrl-C
+    141  whoever read the output has gone
+
+What a command tells with its own exit code is in its module: `commands/status.py`
+has the table of states, `commands/doctor.py` and `commands/demo.py` exit 1.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+import click
+
+from envwatch.cli import COMPLETION_VARIABLE, cli
+from kernel_client.errors import DirenvError, SettingError, SidecarError
+
+USAGE = 2
+CONFIG = 64
+UNAVAILABLE = 69
+BUG = 70
+TEMPORARY = 75
+REFUSED = 77
+INTERRUPTED = 130
+NO_READER = 141
+
+_OF_SIDECAR = {"unsafe": REFUSED, "silent": TEMPORARY, "closed": TEMPORARY}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; give its exit code."""
+    try:
+        code = _run(arguments)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Whatever is still buffered must not fail once more at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return NO_READER
+    return code
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    try:
+        code = cli.main(
+            None if arguments is None else list(arguments),
+            prog_name="envwatch",
+            complete_var=COMPLETION_VARIABLE,
+            standalone_mode=False,
+        )
+    except (click.Abort, KeyboardInterrupt):
+        return INTERRUPTED
+    except BrokenPipeError:
+        raise
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message(), err=True)
+        return USAGE
+    except Exception as error:  # noqa: BLE001 - no traceback ever reaches a person
+        code, message = told(error)
+        click.echo(f"envwatch: {message}", err=True)
+        if code == BUG and os.environ.get("ENVWATCH_DEBUG") == "1":
+            import traceback
+
+            traceback.print_exception(error)
+        return code
+    return code if isinstance(code, int) else 0
+
+
+def told(error: Exception) -> tuple[int, str]:
+    """Give the exit code of an error, and the line that says what to do."""
+    from envwatch.errors import EnvwatchError
+
+    if isinstance(error, click.ClickException):
+        return USAGE, _usage(error)
+    if isinstance(error, EnvwatchError):
+        return error.exit_code, _line(error)
+    if isinstance(error, SettingError):
+        return CONFIG, _line(error)
+    if isinstance(error, SidecarError):
+        return _OF_SIDECAR.get(error.code, UNAVAILABLE), _line(error)
+    if isinstance(error, DirenvError):
+        return UNAVAILABLE, f"{_line(error)}; `envwatch doctor` tells what is wrong"
+    return BUG, (
+        f"a bug ({type(error).__name__}); please report it with what"
+        " ENVWATCH_DEBUG=1 adds to this line"
+    )
+
+
+def _usage(error: click.ClickException) -> str:
+    message = " ".join(error.format_message().split())
+    context = getattr(error, "ctx", None)
+    path = context.command_path if context is not None else "envwatch"
+    return f"{message.rstrip('.')}; `{path} --help` tells how"
+
+
+def _line(error: Exception) -> str:
+    return " ".join(str(error).split())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

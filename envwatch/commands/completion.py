@@ -1,0 +1,28 @@
+"""`envwatch completion bash|zsh|fish`: print the completion script of a shell.
+
+eval "$(envwatch completion bash)"              in ~/.bashrc
+eval "$(envwatch completion zsh)"               in ~/.zshrc
+envwatch completion fish | source               in ~/.config/fish/config.fish
+"""
+
+from __future__ import annotations
+
+import click
+from click.shell_completion import get_completion_class
+
+from envwatch.cli import COMPLETION_VARIABLE, cli
+
+
+@click.command("completion")
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def command(shell: str) -> None:
+    """Print the script that completes `envwatch` in a shell.
+
+    For bash: eval "$(envwatch completion bash)" in ~/.bashrc.
+    """
+    kind = get_completion_class(shell)
+    if kind is None:
+        raise click.UsageError(f"click has no completion for {shell}")
+    # Not source(): it runs bash to ask for its version, and says so when it is old.
+    script = kind(cli, {}, "envwatch", COMPLETION_VARIABLE)
+    click.echo(script.source_template % script.source_vars())

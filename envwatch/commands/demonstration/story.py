@@ -1,0 +1,208 @@
+"""The demo's steps: what happens, whether it is as it should be, what it costs."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from envwatch.commands import sidecars
+from envwatch.commands.demonstration.kernel import digest
+from envwatch.commands.demonstration.kernels import Kernel, asked
+from envwatch.commands.demonstration.stage import Stage
+from envwatch.commands.text import duration
+
+KERNELS = 20
+_REFRESHES = 10_000
+_PROMPTS = 15
+_EDITS = 5
+
+Answers = Sequence[Mapping[str, Any]]
+
+
+class Story:
+    """Plays the steps on a stage; `wrong` lists what was not as it should be."""
+
+    def __init__(self, stage: Stage, say: Callable[[str], None]) -> None:
+        self.wrong: list[str] = []
+        self._stage = stage
+        self._say = say
+        self._step = 0
+        self._kernels: list[Kernel] = []
+        self._shell = dict(stage.environ)
+        self._bare = digest(stage.environ)
+
+    def play(self) -> None:
+        """Play every step, in order."""
+        stage = self._stage
+        stage.write("first")
+        stage.allow()
+        self._kernels = stage.start_kernels(KERNELS)
+        stage.start_sidecar()
+        self._loads()
+        self._costs_nothing()
+        self._edit_is_blocked()
+        self._allowed_for_all()
+        self._edits()
+        self._leaves()
+        self._sidecar_is_killed()
+        self._sidecar_is_back()
+
+    # ------------------------------------------------------------ the steps
+
+    def _loads(self) -> None:
+        self._title(f"{KERNELS} kernels stand in a workspace whose .envrc is allowed")
+        started = time.perf_counter()
+        answers = asked(self._kernels, folder=str(self._stage.workspace))
+        took_s = time.perf_counter() - started
+        self._expect("loaded", answers)
+        self._expect_evaluations(1)
+        hook_s = self._stage.prompt(self._shell)
+        self._expect_shell(answers, self._shell)
+        self._compare("all of them have it", took_s, "as many hooks", hook_s * KERNELS)
+
+    def _costs_nothing(self) -> None:
+        self._title("nothing has changed")
+        p50_s = self._ask_one(count=_REFRESHES)["p50_s"]
+        hook_s = statistics.median(
+            self._stage.prompt(self._shell) for _ in range(_PROMPTS)
+        )
+        self._check("an unchanged refresh is cheaper than the hook", p50_s < hook_s)
+        self._compare("refresh, p50", p50_s, "hook, p50", hook_s)
+
+    def _edit_is_blocked(self) -> None:
+        self._title("somebody edits the .envrc: nobody has allowed that")
+        before = self._stage.evaluations()
+        self._stage.write("second")
+        answers = asked(self._kernels)
+        self._expect("blocked", answers)
+        self._expect_evaluations(before)
+        self._expect_gone(answers)
+
+    def _allowed_for_all(self) -> None:
+        self._title("the person runs `direnv allow`, and every kernel starts a run")
+        before = self._stage.evaluations()
+        self._stage.allow()
+        started = time.perf_counter()
+        answers = asked(self._kernels)
+        took_s = time.perf_counter() - started
+        self._expect("loaded", answers, answered="sidecar")
+        self._expect_evaluations(before + 1)
+        hook_s = self._stage.prompt(self._shell)
+        self._expect_shell(answers, self._shell)
+        self._compare("all of them have it", took_s, "as many hooks", hook_s * KERNELS)
+
+    def _edits(self) -> None:
+        self._title(f"{_EDITS} more edits, allowed while the person reads on")
+        ours, hooks = [], []
+        with sidecars.reached(self._stage.environ) as link:
+            for number in range(_EDITS):
+                before = self._stage.evaluations()
+                self._stage.write(f"edit-{number}")
+                self._stage.allow()
+                self._stage.wait_precomputed(link, before + 1)
+                answer = self._ask_one()
+                self._expect("loaded", [answer], answered="sidecar")
+                self._expect_evaluations(before + 1)
+                ours.append(answer["seconds"])
+                hooks.append(self._stage.prompt(self._shell))
+                self._expect_shell([answer], self._shell)
+        ours_s, hooks_s = statistics.median(ours), statistics.median(hooks)
+        self._compare("refresh, p50", ours_s, "hook, p50", hooks_s)
+
+    def _leaves(self) -> None:
+        self._title("every kernel leaves the workspace")
+        asked(self._kernels)
+        before = self._stage.evaluations()
+        answers = asked(self._kernels, folder=str(self._stage.outside))
+        self._expect("unloaded", answers, answered="record")
+        self._expect_evaluations(before)
+        self._expect_gone(answers)
+        hook_s = self._prompt_outside()
+        ours_s = statistics.median(answer["seconds"] for answer in answers)
+        self._compare("refresh, p50", ours_s, "hook", hook_s)
+
+    def _sidecar_is_killed(self) -> None:
+        self._title("they come back, and the sidecar is killed with -9")
+        asked(self._kernels, folder=str(self._stage.workspace))
+        self._stage.kill_sidecar()
+        self._stage.write("without a sidecar")
+        self._expect("blocked", answers := asked(self._kernels), answered="direnv")
+        self._expect_gone(answers)
+        self._stage.allow()
+        answers = asked(self._kernels)
+        self._expect("loaded", answers, answered="direnv")
+        self._stage.prompt(self._shell)
+        self._expect_shell(answers, self._shell)
+
+    def _sidecar_is_back(self) -> None:
+        self._title("a sidecar listens again")
+        self._stage.start_sidecar()
+        before = self._stage.evaluations()
+        self._stage.write("back")
+        self._stage.allow()
+        answers = asked(self._kernels)
+        self._expect("loaded", answers, answered="sidecar")
+        self._expect_evaluations(before + 1)
+        self._stage.prompt(self._shell)
+        self._expect_shell(answers, self._shell)
+
+    # ------------------------------------------------------------ what should be
+
+    def _title(self, text: str) -> None:
+        self._step += 1
+        self._say(f"{self._step}. {text}")
+
+    def _check(self, what: str, is_so: bool) -> None:  # noqa: FBT001
+        if not is_so:
+            self.wrong.append(f"step {self._step}: not so: {what}")
+            self._say(f"   NOT SO: {what}")
+
+    def _expect(
+        self, outcome: str, answers: Answers, *, answered: str | None = None
+    ) -> None:
+        number = sum(answer["outcome"] == outcome for answer in answers)
+        by = sorted({str(answer["answered"]) for answer in answers})
+        if len(answers) > 1:
+            said = f"{outcome} in {number} of {len(answers)}"
+            self._say(f"   {said}, answered by: {', '.join(by)}")
+        self._check(f"{outcome} in all {len(answers)}", number == len(answers))
+        if answered is not None:
+            self._check(f"answered by {answered}, not {by}", by == [answered])
+
+    def _expect_evaluations(self, number: int) -> None:
+        found = self._stage.evaluations()
+        self._check(f"evaluations in all: {number}, not {found}", found == number)
+
+    def _expect_gone(self, answers: Answers) -> None:
+        is_so = all(answer["digest"] == self._bare for answer in answers)
+        self._check("what the .envrc had set is gone in every kernel", is_so)
+        if is_so:
+            self._say("   what the .envrc had set is gone in every kernel")
+
+    def _expect_shell(self, answers: Answers, shell: Mapping[str, str]) -> None:
+        same = digest(shell)
+        is_so = same != self._bare and all(
+            answer["digest"] == same for answer in answers
+        )
+        self._check("every variable is what the shell's hook gives", is_so)
+        if is_so and len(answers) > 1:
+            self._say("   every variable is what direnv's hook gives a shell there")
+
+    def _compare(self, ours: str, ours_s: float, hook: str, hook_s: float) -> None:
+        ratio = hook_s / ours_s
+        times = f"{ratio:.0f}" if ratio >= 10 else f"{ratio:.1f}"  # noqa: PLR2004
+        self._say(
+            f"   {ours}: {duration(ours_s)}; {hook}: {duration(hook_s)} (1 : {times})"
+        )
+
+    def _ask_one(self, **order: Any) -> Mapping[str, Any]:
+        return asked(self._kernels[:1], **order)[0]
+
+    def _prompt_outside(self) -> float:
+        outside: Path = self._stage.outside
+        took_s = self._stage.prompt(self._shell, folder=outside)
+        self._check("the shell is bare again", digest(self._shell) == self._bare)
+        return took_s

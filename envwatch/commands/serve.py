@@ -1,0 +1,48 @@
+"""`envwatch serve`: run the sidecar in the foreground.
+
+Options come before the `ENVWATCH_*` variables, which are the settings of a sidecar
+that a kernel starts by itself. With systemd's socket activation (`LISTEN_FDS`) it
+takes the socket that it is handed.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+_SECONDS = click.FloatRange(min=0, min_open=True, max=1e9)
+_COUNT = click.IntRange(min=1)
+
+
+@click.command("serve")
+@click.option("--stdio", is_flag=True, help="Serve one kernel on stdin and stdout.")
+@click.option("--socket", metavar="PATH", help="Where to listen.")
+@click.option("--direnv", metavar="PATH", help="The direnv to run.")
+@click.option("--idle-s", type=_SECONDS, help="End after so long without a kernel.")
+@click.option("--sweep-s", type=_SECONDS, help="Time between two sweeps.")
+@click.option("--max-age-s", type=_SECONDS, help="How old a shared answer may be.")
+@click.option("--kill-s", type=_SECONDS, help="How long an evaluation may run.")
+@click.option("--max-kept-bytes", type=_COUNT, help="Memory for kept answers.")
+@click.option("--concurrency", type=_COUNT, help="Evaluations that run at once.")
+@click.option(
+    "--precompute/--no-precompute",
+    default=None,
+    help="Evaluate when something changes, before a kernel asks.",
+)
+@click.option("--log", metavar="FILE", help="Log to a file in place of stderr.")
+def command(*, stdio: bool, **options: object) -> None:
+    """Run the sidecar in the foreground; a kernel does so by itself when needed."""
+    from envwatch.config import Config
+
+    given = {name: value for name, value in options.items() if value is not None}
+    for name in ("socket", "log"):
+        if name in given:
+            given[name] = str(Path(str(given[name])).absolute())
+    config = replace(Config.of(os.environ), **given)  # type: ignore[arg-type]
+
+    from envwatch.runtime import daemon
+
+    daemon.serve(config, stdio=stdio)

@@ -1,0 +1,271 @@
+"""From an export to its diff: kept, checked, joined or evaluated.
+
+Before a kept diff is handed out its snapshot is compared; all who wait for one
+key share that comparison, or the evaluation that follows when something changed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from envwatch.core import frames
+from envwatch.core.bases import Bases
+from envwatch.core.diffs import Diffs, Kept, keepable
+from envwatch.core.events import (
+    Compare,
+    Effect,
+    Evaluate,
+    Key,
+    Kill,
+    Log,
+    Result,
+    Send,
+    Snapshot,
+)
+from envwatch.core.session import Session, Sessions
+from envwatch.core.watchset import WatchSet
+from envwatch.core.workspace import Evaluation, Last, Schedule, Waiter, Waiters
+from kernel_client import outcome
+from kernel_client.wire import MAX_FRAME_BYTES
+
+_FRAME_ROOM_BYTES = 1024
+
+_NOT_RUN = frozenset({outcome.BLOCKED, outcome.DENIED, outcome.ABSENT})
+"""Outcomes of evaluations in which the file itself did not run."""
+
+
+@dataclass(slots=True)
+class Check:
+    """A comparison that is under way; `again` when it may have begun too early."""
+
+    snapshot: Snapshot = field(repr=False)
+    waiters: Waiters = field(default_factory=dict[Waiter, None])
+    again: bool = False
+
+
+@dataclass(slots=True)
+class Answers:
+    """Who waits for what, and what is kept. Effects are appended to `out`."""
+
+    sessions: Sessions
+    schedule: Schedule
+    diffs: Diffs
+    max_age_s: float
+    precompute: bool
+    out: list[Effect]
+    bases: Bases = field(default_factory=Bases)
+    watchset: WatchSet = field(default_factory=WatchSet)
+    _checks: dict[Key, Check] = field(default_factory=dict[Key, Check])
+    _serial: int = 0
+
+    # ------------------------------------------------------------ asking
+
+    def ask(self, session: Session, number: int, key: Key, now: float) -> None:
+        """Have an export answered, now or later; its base is known."""
+        kept = self.diffs.get(key)
+        if kept is not None and not self._may_have(session, kept, now):
+            self.diffs.drop(key)
+            kept = None
+        waiter = Waiter(session.number, number)
+        if kept is None or kept.result.snapshot is None:
+            self._join(key, waiter, now)
+            return
+        self._check(key, kept.result.snapshot).waiters[waiter] = None
+
+    def leave(self, key: Key, waiter: Waiter) -> None:
+        """Wait no more; an evaluation that nobody waits for is killed."""
+        check = self._checks.get(key)
+        if check is not None:
+            check.waiters.pop(waiter, None)
+        unwanted = self.schedule.of(key.root).leave(key, waiter)
+        if unwanted is not None:
+            self.out.append(Kill(unwanted.number))
+
+    def start(self, now: float) -> None:
+        """Start the evaluations that there is room for."""
+        for each in self.schedule.start(now):
+            self.out.append(
+                Evaluate(
+                    each.number,
+                    each.key,
+                    self.bases.get(each.key.fingerprint) or {},
+                    self.schedule.of(each.key.root).known,
+                    bool(each.waiters),
+                )
+            )
+
+    def _may_have(self, session: Session, kept: Kept, now: float) -> bool:
+        is_young = now - kept.ended <= self.max_age_s
+        return is_young or session.given.get(kept.key) == kept.serial
+
+    def _join(self, key: Key, waiter: Waiter, now: float) -> None:
+        running = self.schedule.join(key, waiter)
+        if running is not None:
+            for line in running.lines:
+                data = frames.progress(waiter.number, now - running.started, line)
+                self.out.append(Send(waiter.session, data))
+
+    # ------------------------------------------------------------ checking
+
+    def check(self, key: Key) -> None:
+        """Find out whether what is watched for a key has changed."""
+        watched = self.watchset.get(key)
+        if watched is None:
+            return
+        running = self.schedule.of(key.root).running
+        if running is not None and running.key == key:
+            running.dirty = True
+            return
+        check = self._checks.get(key)
+        if check is not None:
+            check.again = True
+            return
+        self._check(key, watched.snapshot)
+
+    def compared(
+        self, key: Key, snapshot: Snapshot | None, wire: bytes, now: float
+    ) -> None:
+        """Go on after a comparison."""
+        check = self._checks.pop(key, None)
+        if check is None:
+            return
+        kept = self.diffs.get(key)
+        is_current = kept is not None and kept.result.snapshot == check.snapshot
+        if snapshot is None:
+            self._changed(key, check, now, drop=is_current)
+            for waiter in check.waiters:
+                self._again(waiter, key, now)
+            return
+        watched = self.watchset.get(key)
+        if snapshot != check.snapshot:
+            if kept is not None and is_current:
+                kept.refresh(snapshot, wire)
+            if watched is not None and watched.snapshot == check.snapshot:
+                self.watchset.put(key, snapshot, watched.folders)
+        for waiter in check.waiters:
+            if kept is not None and is_current:
+                self._give(kept, waiter, now)
+            else:
+                self._again(waiter, key, now)
+        if check.again:
+            self.check(key)
+
+    def _check(self, key: Key, snapshot: Snapshot) -> Check:
+        check = self._checks.get(key)
+        if check is None:
+            check = self._checks[key] = Check(snapshot)
+            self.out.append(Compare(key, snapshot))
+        return check
+
+    def _again(self, waiter: Waiter, key: Key, now: float) -> None:
+        session = self.sessions.get(waiter.session)
+        if session is not None and waiter.number in session.pending:
+            self.ask(session, waiter.number, key, now)
+
+    def _changed(self, key: Key, check: Check, now: float, *, drop: bool) -> None:
+        """Tell who has it loaded, and have the next diff ready when they ask."""
+        watched = self.watchset.get(key)
+        if drop:
+            self.diffs.drop(key)
+        if watched is None or watched.snapshot != check.snapshot:
+            return
+        for session in self.sessions.having(key):
+            if not any(each.key == key for each in session.pending.values()):
+                self.tell(session, key.root, "files")
+        if self.precompute and not check.waiters:
+            self.schedule.want(key, now)
+
+    def tell(self, session: Session, root: str, reason: str) -> None:
+        """Send a notice, unless one of that reason is outstanding."""
+        if reason not in session.told:
+            session.told.add(reason)
+            self.out.append(Send(session.number, frames.changed(root, reason)))
+
+    # ------------------------------------------------------------ evaluating
+
+    def line(self, number: int, text: str, now: float) -> None:
+        """Pass a line on to those that wait."""
+        running = self.schedule.running.get(number)
+        if running is None:
+            return
+        running.lines.append(text)
+        for waiter in running.waiters:
+            data = frames.progress(waiter.number, now - running.started, text)
+            self.out.append(Send(waiter.session, data))
+
+    def evaluated(self, number: int, result: Result, now: float) -> None:
+        """Keep a result, and give it to those that wait for it."""
+        ended = self.schedule.end(number)
+        if ended is None:
+            return
+        key = ended.key
+        workspace = self.schedule.of(key.root)
+        self._serial += 1
+        size = len(result.body) + len(result.wire) + self.bases.size_of(key.fingerprint)
+        kept = Kept(key, result, now, size, self._serial)
+        if ended.killed:
+            # Nobody waited when it was ended, so it says nothing.
+            workspace.last = Last(result.outcome, result.seconds, now, 0)
+            self._log(ended, result)
+            return
+        if result.snapshot is not None:
+            workspace.known = tuple(entry[0] for entry in result.snapshot)
+        if not ended.forgotten:
+            self.diffs.drop(key)
+            if keepable(result):
+                self.diffs.put(kept)
+        if self.sessions.is_loaded(key):
+            self.watch(key, result)
+        if ended.precomputed:
+            workspace.precomputed(now, ran=result.outcome not in _NOT_RUN)
+        kept.shared = len(ended.waiters) > 1
+        for waiter in ended.waiters:
+            self._give(kept, waiter, now)
+        workspace.last = Last(result.outcome, result.seconds, now, len(ended.waiters))
+        self._log(ended, result)
+        if ended.dirty:
+            self.check(key)
+
+    def watch(self, key: Key, result: Result) -> None:
+        """Watch for a key that is loaded."""
+        if result.watched is None:
+            self.watchset.remove(key)
+        else:
+            self.watchset.put(key, result.watched, result.folders)
+
+    def _give(self, kept: Kept, waiter: Waiter, now: float) -> None:
+        session = self.sessions.get(waiter.session)
+        if session is None or session.pending.pop(waiter.number, None) is None:
+            return
+        if not session.pending:
+            self.sessions.waiting.pop(session.number, None)
+        session.give(kept.key, kept.serial)
+        if session.loaded == kept.key and kept.key not in self.watchset:
+            self.watch(kept.key, kept.result)
+        body, snapshot = kept.result.body, kept.result.wire
+        if len(body) + len(snapshot) + _FRAME_ROOM_BYTES > MAX_FRAME_BYTES:
+            data = frames.error(waiter.number, "too_long", "the diff is too long")
+        else:
+            data = frames.diff(
+                waiter.number,
+                body=body,
+                snapshot=snapshot,
+                ago_s=now - kept.ended,
+                shared=kept.give(session.number),
+            )
+        self.out.append(Send(session.number, data))
+
+    def _log(self, ended: Evaluation, result: Result) -> None:
+        self.out.append(
+            Log(
+                "evaluated",
+                {
+                    "root": ended.key.root,
+                    "outcome": result.outcome,
+                    "seconds": round(result.seconds, 4),
+                    "kernels": len(ended.waiters),
+                    "names": result.names,
+                    "precomputed": ended.precomputed,
+                },
+            )
+        )

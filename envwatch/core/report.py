@@ -1,0 +1,53 @@
+"""The answer to `status`: what the sidecar is doing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kernel_client import messages
+
+if TYPE_CHECKING:
+    from envwatch.core.hub import Hub
+    from envwatch.core.workspace import Last
+
+
+def status(hub: Hub, now: float) -> dict[str, Any]:
+    """Give the object of PROTOCOL.md; nothing in it is a value of a variable."""
+    watching = hub.watching
+    return {
+        "version": hub.rules.version,
+        "protocol": messages.PROTOCOL,
+        "pid": hub.rules.pid,
+        "uptime_s": round(now - hub.started, 3),
+        "direnv": hub.rules.direnv,
+        "kernels": hub.sessions.attached,
+        "watching": {
+            "state": watching.state,
+            "folders": len(hub.answers.watchset.folders),
+            "reason": watching.reason,
+            "remedy": watching.remedy,
+        },
+        "workspaces": [
+            {
+                "root": root,
+                "kernels": hub.sessions.kernels(root),
+                "state": workspace.state,
+                "kept": hub.answers.diffs.of_root(root),
+                "last": _last(workspace.last, now),
+            }
+            for root, workspace in sorted(hub.schedule.workspaces.items())
+        ],
+        "evaluations": hub.schedule.started,
+        "kept_bytes": hub.answers.diffs.size,
+    }
+
+
+def _last(last: Last | None, now: float) -> dict[str, Any] | None:
+    if last is None:
+        return None
+    return {
+        "outcome": last.outcome,
+        "seconds": round(last.seconds, 4),
+        "ago_s": round(now - last.ended, 3),
+        "served": last.served,
+    }

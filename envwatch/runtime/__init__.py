@@ -1,0 +1,1 @@
+"""I/O without decisions: performs the effects that `envwatch.core` asks for."""

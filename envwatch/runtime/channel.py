@@ -1,0 +1,84 @@
+"""Two descriptors that bytes go through: one socket, or stdin and stdout."""
+
+from __future__ import annotations
+
+import os
+import socket
+from typing import Protocol
+
+
+class Channel(Protocol):
+    """Non-blocking; `receive` and `send` raise BlockingIOError and OSError."""
+
+    @property
+    def reading(self) -> int:
+        """The descriptor to wait on for input."""
+        ...
+
+    @property
+    def writing(self) -> int:
+        """The descriptor to wait on for room."""
+        ...
+
+    def receive(self, size: int, /) -> bytes:
+        """Give at most `size` bytes; none at the end."""
+        ...
+
+    def send(self, data: bytes | bytearray | memoryview, /) -> int:
+        """Give how many bytes were taken."""
+        ...
+
+    def close(self) -> None:
+        """Close both ways."""
+        ...
+
+
+class SocketChannel:
+    """A connected stream socket."""
+
+    __slots__ = ("_socket", "reading", "receive", "send", "writing")
+
+    def __init__(self, connection: socket.socket) -> None:
+        connection.setblocking(False)  # noqa: FBT003 - takes no keyword
+        self._socket = connection
+        self.reading = self.writing = connection.fileno()
+        self.receive = connection.recv
+        self.send = connection.send
+
+    def close(self) -> None:
+        """Close it."""
+        self._socket.close()
+
+
+class StdioChannel:
+    """This process's stdin and stdout, taken from everybody else in it."""
+
+    __slots__ = ("_blocking", "reading", "writing")
+
+    def __init__(self) -> None:
+        # What anybody prints must not get between frames.
+        self.reading = os.dup(0)
+        self.writing = os.dup(1)
+        self._blocking = [
+            (each, os.get_blocking(each)) for each in (self.reading, self.writing)
+        ]
+        null = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+        os.dup2(null, 0)
+        os.close(null)
+        os.dup2(2, 1)
+        for each, _ in self._blocking:
+            os.set_blocking(each, False)
+
+    def receive(self, size: int) -> bytes:
+        """Read from what was stdin."""
+        return os.read(self.reading, size)
+
+    def send(self, data: bytes | bytearray | memoryview) -> int:
+        """Write to what was stdout."""
+        return os.write(self.writing, data)
+
+    def close(self) -> None:
+        """Give both back as they were; the mode is shared with other processes."""
+        for each, was in self._blocking:
+            os.set_blocking(each, was)
+            os.close(each)

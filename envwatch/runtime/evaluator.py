@@ -1,0 +1,161 @@
+"""Runs evaluations and comparisons on worker threads, for the one loop's core."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import anyio
+from anyio import from_thread, to_thread
+from anyio.abc import TaskGroup
+
+from envwatch.core import frames
+from envwatch.core.events import (
+    Compare,
+    Compared,
+    Evaluate,
+    Evaluated,
+    Event,
+    Line,
+    Result,
+    Snapshot,
+)
+from kernel_client import direnv, evaluation, outcome, snapshot
+
+MAX_PATHS_INLINE = 200
+"""Snapshots up to this size are compared on the loop: a hop costs as much."""
+
+_COMPARING = 4
+
+
+class Evaluator:
+    """Performs `Evaluate`, `Kill` and `Compare`; answers with events."""
+
+    def __init__(
+        self,
+        tasks: TaskGroup,
+        handle: Callable[[Event], None],
+        *,
+        concurrency: int,
+        kill_s: float,
+    ) -> None:
+        self._tasks = tasks
+        self._handle = handle
+        self._kill_s = kill_s
+        # The core starts no more than that; one that is being killed may overlap.
+        self._evaluating = anyio.CapacityLimiter(concurrency)
+        self._comparing = anyio.CapacityLimiter(_COMPARING)
+        self._cancellations: dict[int, direnv.Cancellation] = {}
+
+    def evaluate(self, effect: Evaluate) -> None:
+        """Start an evaluation."""
+        cancellation = direnv.Cancellation()
+        self._cancellations[effect.evaluation] = cancellation
+        self._tasks.start_soon(self._evaluate, effect, cancellation)
+
+    def kill(self, number: int) -> None:
+        """Have an evaluation killed; it still ends with an event."""
+        cancellation = self._cancellations.get(number)
+        if cancellation is not None:
+            cancellation.cancel()
+
+    def kill_all(self) -> None:
+        """Have all evaluations killed."""
+        for cancellation in self._cancellations.values():
+            cancellation.cancel()
+
+    def compare(self, effect: Compare) -> None:
+        """Compare a snapshot, here when it is short."""
+        if len(effect.snapshot) <= MAX_PATHS_INLINE:
+            self._handle(_compared(effect))
+        else:
+            self._tasks.start_soon(self._compare, effect)
+
+    async def _compare(self, effect: Compare) -> None:
+        event = await to_thread.run_sync(_compared, effect, limiter=self._comparing)
+        self._handle(event)
+
+    async def _evaluate(
+        self, effect: Evaluate, cancellation: direnv.Cancellation
+    ) -> None:
+        try:
+            result = await to_thread.run_sync(
+                self._work, effect, cancellation, limiter=self._evaluating
+            )
+        finally:
+            del self._cancellations[effect.evaluation]
+        self._handle(Evaluated(effect.evaluation, result))
+
+    def _work(self, effect: Evaluate, cancellation: direnv.Cancellation) -> Result:
+        def said(line: str) -> None:
+            if not cancellation.asked:
+                from_thread.run_sync(self._handle, Line(effect.evaluation, line))
+
+        root = effect.key.root
+        before = snapshot.take((root, *effect.known))
+        try:
+            done = evaluation.evaluate(
+                effect.key.direnv,
+                root,
+                effect.environment,
+                known=effect.known,
+                kill_s=self._kill_s,
+                on_line=said,
+                cancellation=cancellation,
+            )
+        except Exception as error:  # noqa: BLE001 - one answer, not the sidecar
+            # Its text could have a value in it.
+            reason = f"envwatch: the evaluation failed ({type(error).__name__})"
+            done = evaluation.Evaluated(
+                outcome.BROKEN,
+                to_set={},
+                unset=(),
+                messages=[reason],
+                snapshot=None,
+                seconds=0.0,
+            )
+        return result(done, before)
+
+
+def result(done: evaluation.Evaluated, before: Snapshot) -> Result:
+    """Give an evaluation's result in the form that the core hands out.
+
+    `before` is what the known paths looked like: that is watched for outcomes
+    that cannot tell what to watch.
+    """
+    watched = done.snapshot
+    if watched is None and done.outcome in _TELL_NOTHING:
+        watched = before
+    return Result(
+        outcome=done.outcome,
+        body=frames.members(
+            {
+                "outcome": done.outcome,
+                "set": done.set,
+                "unset": list(done.unset),
+                "messages": done.messages,
+                "seconds": round(done.seconds, 6),
+            }
+        ),
+        snapshot=done.snapshot,
+        wire=_wire(done.snapshot),
+        watched=watched,
+        folders=frozenset() if watched is None else snapshot.folders(watched),
+        seconds=done.seconds,
+        names=len(done.set) + len(done.unset),
+    )
+
+
+_TELL_NOTHING = frozenset({outcome.BROKEN, outcome.ABSENT, outcome.CANCELLED})
+
+
+def _compared(effect: Compare) -> Compared:
+    now = snapshot.compare(effect.snapshot)
+    is_same = now is None or now is effect.snapshot
+    return Compared(effect.key, now, b"" if is_same else _wire(now))
+
+
+def _wire(seen: Snapshot | None) -> bytes:
+    if seen is None:
+        return b"null"
+    return json.dumps(snapshot.to_wire(seen), separators=(",", ":")).encode("ascii")

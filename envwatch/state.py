@@ -1,0 +1,147 @@
+"""What state a workspace is in, by direnv's own word.
+
+Whether a file may load is only ever direnv's answer (`direnv status`). What is
+added here: why nothing can be loaded where direnv passes over a file in silence,
+and whether a blocked file is new or has changed since it was allowed, which
+direnv's allow store tells: it has an entry for the path, but not for the content.
+"""
+
+from __future__ import annotations
+
+import os
+import stat as mode_bits
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path  # noqa: TID251 - not of the core: it looks at files
+
+from kernel_client import direnv as program, environment as env, record, roots
+
+DENIALS_SINCE = (2, 33)
+"""The first direnv that keeps denials; an older one only takes the approval away."""
+
+
+class State(StrEnum):
+    """What direnv would do with the root file of a folder."""
+
+    ALLOWED = "allowed"
+    NEW = "blocked: new"
+    CHANGED = "blocked: changed"
+    DENIED = "denied"
+    NONE = "none"
+    UNREADABLE = "unreadable"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workspace:
+    """A folder with its root file, the state of that, and what else to know.
+
+    `folder` is absolute and without links; `root` is None where there is no root
+    file; `notes` are lines for the person.
+    """
+
+    folder: str
+    root: str | None
+    state: State
+    notes: tuple[str, ...] = ()
+
+
+def base(environ: Mapping[str, str]) -> dict[str, str]:
+    """Give an environment with everything that direnv loaded taken back.
+
+    A shell that calls may have an `.envrc` loaded that sets HOME or XDG_DATA_HOME;
+    direnv must look for its allow store where it did before.
+    """
+    inherited = record.inherited(environ)
+    return env.take_back(environ, None if inherited is None else inherited.put_back)
+
+
+def look(
+    direnv: str, folder: str, environ: Mapping[str, str], *, version: str = ""
+) -> Workspace:
+    """Give the state of a folder's workspace; `environ` is a base.
+
+    `direnv` is its absolute path, `folder` absolute and without links, `version`
+    what direnv says its version is.
+
+    Raises:
+        DirenvError: direnv gives no answer.
+    """
+    skipped = _skipped(folder)
+    hanging = next((path for path, is_hanging in skipped if is_hanging), None)
+    if hanging is not None:
+        # direnv would wait in open() for ever, as every refresh would.
+        note = f"{hanging} is no regular file; direnv would hang: move it away"
+        return Workspace(
+            folder=folder, root=hanging, state=State.UNREADABLE, notes=(note,)
+        )
+    found = program.status(direnv, folder, environ)
+    notes = [
+        f"{path} cannot be read as a file, so direnv passes over it"
+        for path, _ in skipped
+    ]
+    if found.root is None or found.allowed is None:
+        state = State.UNREADABLE if skipped else State.NONE
+        root = skipped[0][0] if skipped else None
+        return Workspace(folder=folder, root=root, state=state, notes=tuple(notes))
+    state = _state(found.allowed, found.root, environ)
+    if state in (State.NEW, State.CHANGED) and not _keeps_denials(version):
+        notes.append(f"direnv {version} cannot tell denied from blocked")
+    return Workspace(folder=folder, root=found.root, state=state, notes=tuple(notes))
+
+
+def was_allowed(root: str, environ: Mapping[str, str]) -> bool:
+    """Tell whether the allow store has an entry for this path, of any content."""
+    store = allow_store(environ)
+    if store is None:
+        return False
+    entry = os.fsencode(root) + b"\n"
+    try:
+        with os.scandir(store) as entries:
+            return any(_holds(Path(each.path), entry) for each in entries)
+    except OSError:
+        return False
+
+
+def allow_store(environ: Mapping[str, str]) -> Path | None:
+    """Give the folder of direnv's approvals, or None when there can be none."""
+    data = environ.get("XDG_DATA_HOME")
+    if data:
+        return Path(data, "direnv", "allow")
+    home = environ.get("HOME")
+    return Path(home, ".local", "share", "direnv", "allow") if home else None
+
+
+def _holds(path: Path, entry: bytes) -> bool:
+    try:
+        return path.stat().st_size == len(entry) and path.read_bytes() == entry
+    except OSError:
+        return False
+
+
+def _state(allowed: int, root: str, environ: Mapping[str, str]) -> State:
+    if allowed == 0:
+        return State.ALLOWED
+    if allowed != 1:
+        return State.DENIED
+    return State.CHANGED if was_allowed(root, environ) else State.NEW
+
+
+def _keeps_denials(version: str) -> bool:
+    numbers = [int(part) for part in version.split(".")[:2] if part.isdigit()]
+    # A version that cannot be read is one of somebody's own building: a new one.
+    return not numbers or tuple(numbers) >= DENIALS_SINCE
+
+
+def _skipped(folder: str) -> list[tuple[str, bool]]:
+    """Give each `.envrc` that is there but cannot load, and whether it would hang."""
+    seen = roots.walk(folder, dotenv=False)
+    return [(path, _hangs(path)) for path in seen.present]
+
+
+def _hangs(path: str) -> bool:
+    try:
+        mode = Path(path).stat().st_mode
+    except OSError:
+        return False
+    return mode_bits.S_ISFIFO(mode)

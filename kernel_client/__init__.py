@@ -1,0 +1,61 @@
+"""The half of envwatch that lives in each kernel; standard library only.
+
+    import kernel_client
+
+    kernel_client.refresh()   # before each run
+
+brings `os.environ` up to date with what direnv would give a shell in the working
+folder. A host that wants its own mapping, output or settings makes a `Client`.
+"""
+
+from __future__ import annotations
+
+from kernel_client.client import Client
+from kernel_client.errors import (
+    DirenvError,
+    Error,
+    ProtocolError,
+    SettingError,
+    SidecarError,
+)
+from kernel_client.result import Result
+from kernel_client.settings import Settings
+
+__all__ = [
+    "Client",
+    "DirenvError",
+    "Error",
+    "ProtocolError",
+    "Result",
+    "SettingError",
+    "Settings",
+    "SidecarError",
+    "default_client",
+    "prefetch",
+    "refresh",
+    "reload",
+]
+
+_default: list[Client] = []
+
+
+def default_client() -> Client:
+    """Give the client of `os.environ`, made at its first use."""
+    if not _default:
+        _default.append(Client())
+    return _default[0]
+
+
+def refresh() -> Result:
+    """Bring `os.environ` up to date; see `Client.refresh`."""
+    return default_client().refresh()
+
+
+def reload() -> Result:
+    """Evaluate this folder's root file again; see `Client.reload`."""
+    return default_client().reload()
+
+
+def prefetch() -> None:
+    """Ask for what the first refresh will need; see `Client.prefetch`."""
+    default_client().prefetch()

@@ -1,0 +1,371 @@
+"""`refresh()`: bring a kernel's environment up to date before a run.
+
+How it decides, cheapest first (the README draws it):
+
+1. Nothing moved: a few stats, one poll, no allocation that matters. This path
+   runs before every run, so it is one inline loop.
+2. No root file above: what this kernel loaded is taken back from its record.
+3. The same root file, unchanged: nothing.
+4. Otherwise an answer is needed: the base is computed, the sidecar is asked, or
+   direnv directly where there is none, and the whole difference is applied in
+   one place.
+
+What the environment itself says (the four `DIRENV_*`) counts, as it does for
+direnv; the record only spares decoding it, and remembers the way back when a
+host scrubbed them.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from _thread import RLock
+from os import access, getcwd, lstat, stat
+from weakref import ref
+
+from kernel_client import (
+    notice,
+    outcome as outcomes,
+    result as results,
+    snapshot,
+)
+from kernel_client.answers import Answers
+from kernel_client.discovery import CONFIG_NAMES, Discovery
+from kernel_client.errors import SettingError
+from kernel_client.loaded import Loaded
+from kernel_client.result import Result
+from kernel_client.settings import Settings
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, MutableMapping
+    from typing import Any, Optional
+
+    from kernel_client.answers import Request
+    from kernel_client.evaluation import Evaluated
+    from kernel_client.roots import Walk
+    from kernel_client.snapshot import Stat
+
+    Checks = tuple[
+        tuple[str, ...],
+        tuple[tuple[str, int, int, int, int, int], ...],
+        tuple[tuple[str, Stat], ...],
+        Optional[Callable[[int], Any]],
+    ]
+
+MAX_ROUNDS = 4
+"""How often a refresh starts again because something changed under it."""
+
+_MAX_FOLDERS = 256
+
+
+class Client:
+    """Keeps one environment what direnv would make of the working folder.
+
+    environ
+        The mapping to keep, `os.environ` by default.
+    output
+        Called with each line that is to be shown; by default lines go to
+        `sys.stderr` as it is then.
+    settings
+        `Settings`; by default read from the environment.
+
+    One client for one environment. Threads may share it; a forked child gets a
+    client that works on its own.
+    """
+
+    def __init__(
+        self,
+        environ: Optional[MutableMapping[str, str]] = None,  # noqa: UP007, UP045
+        *,
+        output: Optional[Callable[[str], None]] = None,  # noqa: UP007, UP045
+        settings: Optional[Settings] = None,  # noqa: UP007, UP045
+    ) -> None:
+        self._output = output
+        self._shown: list[str] = []
+        self._said_before = ""
+        self._muted: Optional[list[str]] = None
+        self._broken: Optional[list[str]] = None
+        self._lock = RLock()
+        self._busy = False
+        self._loaded = Loaded(os.environ if environ is None else environ, self._hear)
+        self._get_diff = self._loaded.get_diff
+        self._diff: Any = None
+        self._checks: dict[str, Checks] = {}
+        self._unchanged = Result(results.UNCHANGED, answered=results.STATS)
+        if settings is None:
+            try:
+                settings = Settings.of(self._loaded.environ)
+            except SettingError as error:
+                self._hear(f"envwatch: {error}; the defaults are used")
+                settings = Settings()
+        self.settings = settings
+        self._discovery = Discovery(settings.direnv)
+        self._answers = Answers(settings, self._hear)
+        _clients.append(ref(self, _clients.remove))
+
+    @property
+    def outcome(self) -> str | None:
+        """Outcome of what this kernel holds now, such as `blocked`, or None."""
+        record = self._loaded.record
+        return None if record is None else record.outcome
+
+    def refresh(self) -> Result:
+        """Bring the environment up to date with the working folder.
+
+        Call it before each run. Never raises, but for KeyboardInterrupt while it
+        waits for an answer: the wait is then over, what was loaded is taken
+        back, and the next refresh asks again.
+        """
+        with self._lock:
+            try:
+                checks = self._checks.get(getcwd())
+                if checks is None or self._get_diff() is not self._diff:
+                    return self._guarded(forced=False)
+                absent, stats, links, poll = checks
+                for path in absent:
+                    if access(path, 0):
+                        return self._guarded(forced=False)
+                for path, mtime, ctime, size, inode, device in stats:
+                    seen = stat(path)
+                    if (
+                        seen.st_mtime_ns != mtime
+                        or seen.st_ctime_ns != ctime
+                        or seen.st_size != size
+                        or seen.st_ino != inode
+                        or seen.st_dev != device
+                    ):
+                        return self._guarded(forced=False)
+                for path, link in links:
+                    if snapshot.signature(lstat(path)) != link:
+                        return self._guarded(forced=False)
+                if poll is None or not poll(0):
+                    return self._unchanged
+            except OSError:
+                # The folder or a file has gone.
+                pass
+            return self._guarded(forced=False)
+
+    def reload(self) -> Result:
+        """Forget what is kept of this folder's root file and evaluate it again."""
+        with self._lock:
+            return self._guarded(forced=True)
+
+    def prefetch(self) -> None:
+        """Ask the sidecar for what the first refresh will need; wait for nothing.
+
+        For hosts that start a kernel some time before its first run. Without a
+        sidecar it does nothing but start one. Never raises.
+        """
+        with self._lock:
+            try:
+                request = self._wanted()
+                if request is not None:
+                    self._answers.prefetch(request)
+            except Exception:  # noqa: BLE001 - nothing is lost: refresh() asks again
+                self._answers.drop()
+
+    def close(self) -> None:
+        """Drop the connection and end what still runs; the environment stays."""
+        with self._lock:
+            self._checks.clear()
+            self._answers.close()
+
+    # ------------------------------------------------------------ the slow path
+
+    def _guarded(self, *, forced: bool) -> Result:
+        if self._busy:
+            # A signal handler, or an output, that refreshes while we do.
+            return self._unchanged
+        self._busy = True
+        self._shown = []
+        self._checks.clear()
+        started = time.monotonic()
+        try:
+            result = self._bring(forced=forced)
+        except KeyboardInterrupt:
+            self._answers.cancel()
+            self._loaded.unload()
+            raise
+        except Exception as error:  # noqa: BLE001 - a kernel must start its run
+            self._answers.drop()
+            self._loaded.unload()
+            self._hear_once(notice.failed(f"it failed ({type(error).__name__})"))
+            result = Result(outcomes.BROKEN)
+        finally:
+            self._diff = self._get_diff()
+            self._busy = False
+        result.messages = tuple(self._shown)
+        result.seconds = time.monotonic() - started
+        return result
+
+    def _bring(self, *, forced: bool) -> Result:
+        self._answers.hear_notices()
+        self._loaded.synchronise()
+        direnv = self._direnv()
+        if direnv is None:
+            changed = self._loaded.unload() if self._loaded.record else {}
+            self._hear_once(notice.no_direnv())
+            return Result(results.OFF, **changed)
+        for left in range(MAX_ROUNDS, 0, -1):
+            walk = self._walk()
+            root = walk.root
+            if root is None:
+                return self._leave(walk)
+            forced = self._answers.reload_wanted(root) or forced
+            if not forced and (self._loaded.still(root) or self._loaded.adopt(root)):
+                return self._stay(walk)
+            request = self._loaded.request(direnv, root, self.settings.withheld)
+            answer, answered = self._ask(request, forced=forced)
+            forced = False
+            if answer is None:
+                changed = self._loaded.unload()
+                return Result(outcomes.TIMEOUT, root, answered=answered, **changed)
+            moved = answer.outcome == outcomes.ABSENT or (
+                answer.snapshot is not None
+                and snapshot.compare(answer.snapshot) is None
+            )
+            if moved and left > 1:
+                # Something changed since direnv looked: look again.
+                continue
+            changed = self._loaded.take(request, answer)
+            if answer.outcome == outcomes.BROKEN:
+                self._discovery.forget_direnv()
+            self._stay(walk)
+            return Result(answer.outcome, root, answered=answered, **changed)
+        raise AssertionError
+
+    def _ask(self, request: Request, *, forced: bool) -> tuple[Evaluated | None, str]:
+        """Ask; what is broken in the same words at every run is said once."""
+        repeated = self._broken
+        if repeated is None:
+            said = len(self._shown)
+            answer, answered = self._answers.ask(request, forced=forced)
+            lines = self._shown[said:]
+        else:
+            self._muted = lines = []
+            try:
+                answer, answered = self._answers.ask(request, forced=forced)
+            finally:
+                self._muted = None
+            if lines != repeated:
+                for line in lines:
+                    self._hear(line)
+        broken = answer is not None and answer.outcome == outcomes.BROKEN
+        self._broken = lines if broken else None
+        return answer, answered
+
+    def _wanted(self) -> Request | None:
+        """Give the question that a refresh would have now, if it had one."""
+        self._answers.hear_notices()
+        self._loaded.synchronise()
+        direnv = self._direnv()
+        root = None if direnv is None else self._walk().root
+        if direnv is None or root is None or self._loaded.still(root):
+            return None
+        return self._loaded.request(direnv, root, self.settings.withheld)
+
+    def _direnv(self) -> str | None:
+        return self._discovery.direnv(self._loaded.of_base(("PATH",)).get("PATH"))
+
+    def _walk(self) -> Walk:
+        try:
+            folder: str | None = getcwd()
+        except OSError:
+            # The working folder was deleted: nothing is above it.
+            folder = None
+        names = self._loaded.of_base(CONFIG_NAMES)
+        return self._discovery.walk(folder, names, self._loaded.base)
+
+    def _leave(self, walk: Walk) -> Result:
+        """No root file above."""
+        record = self._loaded.record
+        if record is None:
+            self._stay(walk)
+            return Result(outcomes.ABSENT)
+        if record.diff is not None:
+            self._hear(notice.UNLOADING)
+        changed = self._loaded.unload()
+        self._answers.left(record.root)
+        self._stay(walk)
+        return Result(results.UNLOADED, answered=results.RECORD, **changed)
+
+    def _stay(self, walk: Walk) -> Result:
+        """Keep for this folder what the fast path compares."""
+        record = self._loaded.record
+        root = None if record is None else record.root
+        self._unchanged = Result(results.UNCHANGED, root, answered=results.STATS)
+        held = () if record is None else record.snapshot
+        if walk.folder is None or held is None or (record is None and walk.root):
+            return self._unchanged
+        absent = list(walk.absent)
+        stats: list[tuple[str, int, int, int, int, int]] = []
+        links: list[tuple[str, Stat]] = []
+        for path, seen, link, _ in (*walk.present, *walk.config, *held):
+            if seen is not None:
+                stats.append((path, *seen))
+            elif link is None:
+                absent.append(path)
+            if link is not None:
+                links.append((path, link))
+        if len(self._checks) >= _MAX_FOLDERS:
+            self._checks.clear()
+        self._checks[walk.folder] = (
+            tuple(dict.fromkeys(absent)),
+            tuple(dict.fromkeys(stats)),
+            tuple(dict.fromkeys(links)),
+            None if record is None else self._answers.poll(),
+        )
+        return self._unchanged
+
+    def _forked(self) -> None:
+        self._lock = RLock()
+        self._busy = False
+        self._checks.clear()
+        self._answers.forget()
+
+    # ------------------------------------------------------------ what is shown
+
+    def _hear(self, line: str) -> None:
+        """Show a line of direnv's or of ours."""
+        line = notice.shown(line, colour=self._output is None and _is_terminal())
+        if self._muted is not None:
+            self._muted.append(line)
+            return
+        self._shown.append(line)
+        try:
+            if self._output is not None:
+                self._output(line)
+            elif sys.stderr is not None:
+                sys.stderr.write(line + "\n")
+                sys.stderr.flush()
+        except Exception:  # noqa: BLE001 - an output that fails must not fail the run
+            return
+
+    def _hear_once(self, line: str) -> None:
+        """Show a line that would be the same at every run only the first time."""
+        if line != self._said_before:
+            self._said_before = line
+            self._hear(line)
+
+
+def _is_terminal() -> bool:
+    try:
+        return sys.stderr is not None and sys.stderr.isatty()
+    except (AttributeError, ValueError):
+        return False
+
+
+_clients: list[ref[Client]] = []
+
+
+def _after_fork_in_child() -> None:
+    """Connections, evaluations and locks are the parent's."""
+    for known in _clients:
+        client = known()
+        if client is not None:
+            client._forked()  # noqa: SLF001 - of this module
+
+
+os.register_at_fork(after_in_child=_after_fork_in_child)

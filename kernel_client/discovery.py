@@ -1,0 +1,85 @@
+"""Which direnv a kernel runs, and which root file it would find.
+
+direnv's own word settles the one thing that cannot be seen by looking: whether
+`load_dotenv` is on. It is asked once per state of direnv.toml, and only where a
+`.env` is met at all.
+"""
+
+from __future__ import annotations
+
+import os
+
+from kernel_client import direnv as program, roots, snapshot
+from kernel_client.errors import DirenvError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from kernel_client.environment import Environment
+    from kernel_client.snapshot import Snapshot
+
+CONFIG_NAMES = ("HOME", "XDG_CONFIG_HOME", "DIRENV_CONFIG")
+"""Variables that say where direnv's own settings are."""
+
+
+class Discovery:
+    """Remembers direnv's path and `load_dotenv` for as long as they hold."""
+
+    def __init__(self, name: str | None) -> None:
+        self._name = name or "direnv"
+        self._path: str | None = None
+        self._looked_in: str | None = None
+        self._dotenv: bool | None = None
+        self._dotenv_seen: Snapshot = ()
+
+    def direnv(self, base_path: str | None) -> str | None:
+        """Give direnv's absolute path for a PATH; looked up once per PATH."""
+        if self._path is None and self._looked_in != (base_path or ""):
+            self._looked_in = base_path or ""
+            self._path = program.find({"PATH": self._looked_in}, self._name)
+        return self._path
+
+    def forget_direnv(self) -> None:
+        """Look it up again next time: it could not be started."""
+        self._path = None
+        self._looked_in = None
+
+    def walk(
+        self,
+        folder: str | None,
+        names: Mapping[str, str],
+        base: Callable[[], Environment],
+    ) -> roots.Walk:
+        """Look from a folder upwards; `names` has `CONFIG_NAMES` of the base.
+
+        A folder of None was deleted: nothing is above it.
+        """
+        if folder is None:
+            return roots.Walk()
+        config = roots.config_folder(names)
+        watched: list[str] = []
+        if config is not None and config.startswith("/"):
+            watched = roots.toml_paths(config) if os.path.isdir(config) else [config]
+        seen = snapshot.take(watched)
+        if all(entry[1] is None for entry in seen):
+            found = roots.walk(folder, dotenv=False)
+        else:
+            if seen != self._dotenv_seen:
+                self._dotenv_seen, self._dotenv = seen, None
+            found = roots.walk(folder, dotenv=self._dotenv)
+            if found.dotenv is not None and self._dotenv is None:
+                self._dotenv = self._ask(found.dotenv, base())
+                found = roots.walk(folder, dotenv=self._dotenv)
+        found.folder = folder
+        found.config = seen
+        return found
+
+    def _ask(self, dotenv: str, base: Environment) -> bool | None:
+        if self._path is None:
+            return None
+        try:
+            state = program.status(self._path, os.path.dirname(dotenv), base)
+        except DirenvError:
+            return None
+        return state.root == dotenv

@@ -1,0 +1,56 @@
+"""What can go wrong between a kernel, its sidecar and direnv.
+
+    Error
+    ├── ProtocolError      the other end broke PROTOCOL.md
+    │   └── FrameTooLong   a frame passed the size limit
+    ├── SidecarError       no sidecar that can be used, with the reason
+    ├── SettingError       a setting that cannot be read
+    └── DirenvError        direnv could not be started or gave no answer
+
+None of these leaves `refresh()`: the client turns each into one line.
+"""
+
+from __future__ import annotations
+
+
+class Error(Exception):
+    """Base of everything that this package raises on purpose."""
+
+
+class ProtocolError(Error):
+    """The peer sent something that PROTOCOL.md does not allow.
+
+    `code` is the word that an `error` frame carries.
+    """
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class FrameTooLong(ProtocolError):
+    """A frame passed the limit before its end was seen."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__("too_long", f"a frame is longer than {limit} bytes")
+        self.limit = limit
+
+
+class SidecarError(Error):
+    """There is no sidecar that this kernel can use.
+
+    `code` tells why: `absent`, `unsafe`, `protocol`, `filesystem`, `direnv`,
+    `silent`, `closed`.
+    """
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class SettingError(Error):
+    """A setting has a value that cannot be read; the message says which."""
+
+
+class DirenvError(Error):
+    """direnv could not be started, or ended without an answer."""

@@ -1,0 +1,86 @@
+"""direnv's encoding of DIRENV_DIFF and DIRENV_WATCHES (DIRENV.md case 39).
+
+URL-safe base64, with padding, of zlib of JSON. Pure.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Optional
+
+    Diff = tuple[dict[str, Optional[str]], dict[str, str]]
+    Watch = tuple[str, int, bool]
+
+MAX_DECODED_BYTES = 64 * 1024 * 1024
+"""A text that unpacks to more than this is refused."""
+
+
+def decode(text: str) -> Any:
+    """Give the value that direnv packed; raises ValueError for anything else."""
+    import base64  # noqa: PLC0415 - only slow paths decode
+    import json  # noqa: PLC0415
+    import zlib  # noqa: PLC0415
+
+    try:
+        packed = base64.b64decode(text.encode("ascii"), b"-_", validate=True)
+        unpacker = zlib.decompressobj()
+        data = unpacker.decompress(packed, MAX_DECODED_BYTES)
+        if not unpacker.eof:
+            raise ValueError("not direnv's encoding")
+        return json.loads(data)
+    except (ValueError, zlib.error, RecursionError):
+        raise ValueError("not direnv's encoding") from None
+
+
+def encode(value: Any) -> str:
+    """Pack a JSON value as direnv does; direnv reads it back."""
+    import base64  # noqa: PLC0415 - only slow paths encode
+    import json  # noqa: PLC0415
+    import zlib  # noqa: PLC0415
+
+    data = json.dumps(value, separators=(",", ":")).encode()
+    return base64.urlsafe_b64encode(zlib.compress(data)).decode("ascii")
+
+
+def diff(text: str) -> Diff:
+    """Read DIRENV_DIFF: (what to put back, what was set).
+
+    Putting back means: each name of the first to its value, or removed where
+    that is None; the second is what loading left in the environment.
+    Raises ValueError.
+    """
+    value = decode(text)
+    if not isinstance(value, dict):
+        raise ValueError("DIRENV_DIFF is not an object")
+    old, new = value.get("p"), value.get("n")
+    for side in (old, new):
+        if not isinstance(side, dict) or not all(
+            isinstance(text, str) for text in side.values()
+        ):
+            raise ValueError("DIRENV_DIFF has not the sides p and n")
+    put_back: dict[str, str | None] = dict.fromkeys(new)
+    put_back.update(old)
+    return put_back, new
+
+
+def watches(text: str) -> list[Watch]:
+    """Read DIRENV_WATCHES: (path, whole seconds of mtime, exists) each.
+
+    2.32 writes `Path`, later versions `path`; both are read. Raises ValueError.
+    """
+    value = decode(text)
+    if not isinstance(value, list):
+        raise ValueError("DIRENV_WATCHES is not a list")
+    found: list[Watch] = []
+    for entry in value:
+        if not isinstance(entry, dict):
+            raise ValueError("DIRENV_WATCHES has an entry that is not an object")
+        lower = {name.lower(): field for name, field in entry.items()}
+        path = lower.get("path")
+        seconds = lower.get("modtime", 0)
+        exists = lower.get("exists", False)
+        if not isinstance(path, str) or not isinstance(seconds, int):
+            raise ValueError("DIRENV_WATCHES has an entry of another shape")
+        found.append((path, seconds, bool(exists)))
+    return found

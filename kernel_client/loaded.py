@@ -1,0 +1,247 @@
+"""The environment that is kept, with what was loaded into it and the way back.
+
+The one place that writes to the environment. What the environment itself says
+(the four `DIRENV_*`) counts, as it does for direnv; the record only spares
+decoding it, and remembers the way back when a host scrubbed it.
+"""
+
+from __future__ import annotations
+
+import os
+from _thread import RLock
+
+from kernel_client import (
+    environment as env,
+    notice,
+    outcome as outcomes,
+    record as records,
+    roots,
+    snapshot,
+)
+from kernel_client.answers import Request
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, MutableMapping
+    from typing import Any, Optional
+
+    from kernel_client.evaluation import Evaluated
+    from kernel_client.record import Record
+
+HELD = frozenset(
+    {
+        outcomes.LOADED,
+        outcomes.BLOCKED,
+        outcomes.DENIED,
+        outcomes.FAILED,
+        outcomes.DEGRADED,
+        outcomes.TIMEOUT,
+    }
+)
+"""Outcomes that stay until something changes; the others are asked for again."""
+
+_FOUR = frozenset(env.THE_FOUR)
+
+
+class Loaded:
+    """An environment and the record of what is loaded into it."""
+
+    def __init__(
+        self, environ: MutableMapping[str, str], hear: Callable[[str], None]
+    ) -> None:
+        self.environ = environ
+        self.record: Optional[Record] = None
+        self._hear = hear
+        # os.environ keeps bytes objects in here: reading them decodes nothing,
+        # and an untouched one compares by identity. Any other mapping is read
+        # through its own methods.
+        data = getattr(environ, "_data", None)
+        if environ is os.environ and isinstance(data, dict):
+            self._raw: Optional[dict[bytes, bytes]] = data
+            self.get_diff: Callable[[], Any] = _getter(data, b"DIRENV_DIFF")
+        else:
+            self._raw = None
+            self.get_diff = _getter(environ, "DIRENV_DIFF")
+        self._inherited: Optional[records.Inherited] = None
+        self._request: Optional[Request] = None
+        self._request_raw: Optional[dict[bytes, bytes]] = None
+
+    # ------------------------------------------------------------ reading
+
+    @property
+    def way_back(self) -> env.PutBack:
+        """What takes back everything that is loaded, inherited or by us."""
+        if self.record is not None:
+            return self.record.put_back
+        return {} if self._inherited is None else self._inherited.put_back
+
+    def of_base(self, names: Iterable[str]) -> env.Environment:
+        """Give these variables of the base, those that it has."""
+        back = self.way_back
+        found = {}
+        for name in names:
+            value = back[name] if name in back else self.environ.get(name)
+            if value is not None:
+                found[name] = value
+        return found
+
+    def base(self) -> env.Environment:
+        """Give the environment with what was loaded taken back."""
+        return env.take_back(self.environ, self.way_back)
+
+    def request(
+        self, direnv: str, root: str, withheld: tuple[str, ...]
+    ) -> Request:
+        """Give the question for a root file; kept while the environment is untouched."""
+        known = [entry[0] for entry in (self.record and self.record.snapshot) or ()]
+        kept = self._request
+        if (
+            kept is not None
+            and kept.root == root
+            and kept.direnv == direnv
+            and self._raw is not None
+            and self._raw == self._request_raw
+        ):
+            kept.known = tuple(known)
+            return kept
+        self._request = Request(direnv, root, self.base(), withheld, known)
+        self._request_raw = None
+        return self._request
+
+    def synchronise(self) -> None:
+        """Hold the record against what the environment itself says."""
+        current = self.environ.get("DIRENV_DIFF")
+        record = self.record
+        if record is not None and current != record.diff:
+            if current is None:
+                # A host scrubbed the four: take back what is left of the load.
+                back = record.surviving(self.environ)
+                self.record = None
+                self._become(
+                    None, env.take_back(self.environ, back), record.put_back
+                )
+            self.record = None
+        self._inherited = None
+        if self.record is None and current is not None:
+            self._inherited = records.inherited(self.environ)
+
+    def adopt(self, root: str) -> bool:
+        """Take an inherited environment for our own when direnv would keep it."""
+        inherited = self._inherited
+        if inherited is None or inherited.file != root or inherited.watches is None:
+            return False
+        entries = snapshot.take(path for path, _, _ in inherited.watches)
+        looks = {entry[0]: entry for entry in entries}
+        for path, seconds, exists in inherited.watches:
+            _, seen, link, _ = looks[path]
+            times = [look[0] // 1_000_000_000 for look in (seen, link) if look]
+            if exists != bool(times) or (times and max(times) != seconds):
+                return False
+        config = roots.config_paths(self.base())
+        self.record = records.Record(
+            root,
+            outcomes.LOADED,
+            put_back={**inherited.put_back, **dict.fromkeys(env.THE_FOUR)},
+            left={**inherited.left, "DIRENV_DIFF": self.environ["DIRENV_DIFF"]},
+            snapshot=snapshot.with_digests((*entries, *snapshot.take(config))),
+        )
+        self._inherited = None
+        return True
+
+    def still(self, root: str) -> bool:
+        """Tell whether this root file is what is held, and nothing of it changed."""
+        record = self.record
+        if record is None or record.root != root or record.snapshot is None:
+            return False
+        same = snapshot.compare(record.snapshot)
+        if same is None:
+            return False
+        record.snapshot = same
+        return True
+
+    # ------------------------------------------------------------ writing
+
+    def take(self, request: Request, answer: Evaluated) -> dict[str, tuple[str, ...]]:
+        """Put an answer in the place of what was loaded before.
+
+        Gives the names that were set and removed, as `Result` has them.
+        """
+        final = {**request.base, **answer.set}
+        for name in answer.unset:
+            final.pop(name, None)
+        record = None
+        if answer.outcome in HELD:
+            record = records.Record(
+                request.root,
+                answer.outcome,
+                put_back=env.put_back_of(request.base, answer.set, answer.unset),
+                left=answer.set,
+                snapshot=answer.snapshot,
+            )
+        names = (*self.way_back, *answer.set, *answer.unset)
+        changed = self._become(record, final, names)
+        self._request_raw = None if self._raw is None else dict(self._raw)
+        return changed
+
+    def unload(self) -> dict[str, tuple[str, ...]]:
+        """Take back what is loaded; nothing stays that was not just confirmed."""
+        back = self.way_back
+        if self.record is None and not back:
+            return {"set_names": (), "unset_names": ()}
+        # Only the touched names count: the rest need not even be decoded.
+        final = {name: value for name, value in back.items() if value is not None}
+        return self._become(None, final, back)
+
+    def _become(
+        self, record: Record | None, final: Mapping[str, str], names: Iterable[str]
+    ) -> dict[str, tuple[str, ...]]:
+        """Make the environment `final` in these names and the four; keep `record`."""
+        lost = (
+            [] if self.record is None else self.record.lost_edits(self.environ, final)
+        )
+        to_set, removed = records.changes(
+            self.environ, final, (*names, *env.THE_FOUR)
+        )
+        with _writing:
+            try:
+                self._change(to_set, removed)
+            except KeyboardInterrupt:
+                # Half an environment is worse than a late interrupt.
+                self._change(to_set, removed)
+                raise
+            finally:
+                self.record, self._inherited = record, None
+        for name in lost:
+            self._hear(notice.lost_edit(name))
+        return {
+            "set_names": tuple(sorted(set(to_set) - _FOUR)),
+            "unset_names": tuple(sorted(set(removed) - _FOUR)),
+        }
+
+    def _change(self, to_set: Mapping[str, str], removed: Iterable[str]) -> None:
+        for name, value in to_set.items():
+            self.environ[name] = value
+        for name in removed:
+            self.environ.pop(name, None)
+
+
+def _getter(mapping: Mapping[Any, Any], name: Any) -> Callable[[], Any]:
+    from functools import partial  # noqa: PLC0415 - once a client
+
+    return partial(mapping.get, name)
+
+
+_writing = RLock()
+
+
+def _renew_lock() -> None:
+    global _writing  # noqa: PLW0603 - the parent's lock means nothing in a child
+    _writing = RLock()
+
+
+# No child is forked off in the middle of a change: it would keep half of it.
+os.register_at_fork(
+    before=lambda: _writing.acquire(),
+    after_in_parent=lambda: _writing.release(),
+    after_in_child=_renew_lock,
+)

@@ -1,0 +1,54 @@
+"""What direnv said -> what the cell shows. Pure, a line at a time."""
+
+from __future__ import annotations
+
+import re
+
+UNLOADING = "direnv: unloading"
+"""What direnv says when it takes an environment back."""
+
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+_BLOCKED = re.compile(r"(direnv: error .* is blocked)\..*direnv allow.*")
+_APPROVAL = re.compile(r"(direnv: .* requires approval)\..*direnv allow.*")
+_PERSON = "; allowing it is up to the person"
+
+
+def shown(line: str, *, colour: bool = False) -> str:
+    """Give the line as a kernel shows it.
+
+    Colour is stripped unless asked for, nothing that reads it is told to run
+    `direnv allow`, and bytes that no output could encode are escaped.
+    """
+    if not colour or "direnv allow" in line:
+        line = _COLOUR.sub("", line)
+    line = _BLOCKED.sub(rf"\1{_PERSON}", line)
+    line = _APPROVAL.sub(rf"\1{_PERSON}", line)
+    return line.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def held(root: str, seconds: float) -> str:
+    """Say that a run is still held by an evaluation."""
+    return f"envwatch: direnv is still evaluating {root} ({seconds:.0f} s)"
+
+
+def gave_up(root: str, seconds: float) -> str:
+    """Say that the hold has ended before the evaluation did."""
+    return (
+        f"envwatch: {root} is not evaluated after {seconds:g} s;"
+        " this run starts without it, the evaluation goes on"
+    )
+
+
+def lost_edit(name: str) -> str:
+    """Say that a reload or unload threw away the person's own change."""
+    return f"envwatch: {name} was changed here since it was loaded; that change is gone"
+
+
+def no_direnv() -> str:
+    """Say once that nothing can be loaded."""
+    return "envwatch: no direnv on PATH, so no .envrc is loaded; `envwatch doctor` tells how to install it"
+
+
+def failed(what: str) -> str:
+    """Say that the environment could not be brought up to date."""
+    return f"envwatch: {what}; this run starts without the workspace's environment"

@@ -1,0 +1,94 @@
+"""The client's settings, from code or from `ENVWATCH_*` variables."""
+
+from __future__ import annotations
+
+from kernel_client.environment import WITHHELD
+from kernel_client.errors import SettingError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+AUTO = "auto"
+OFF = "off"
+
+
+class Settings:
+    """How a client finds its sidecar and direnv, and how long it waits.
+
+    sidecar
+        `auto`: use the sidecar that listens, start one when the `envwatch`
+        command is at hand; `off`: neither; a path: start with that command.
+    socket
+        Path of the socket, or None for the usual place.
+    fd
+        An inherited, already connected descriptor to use instead, or None.
+    direnv
+        Name or absolute path of direnv, or None for the one on PATH.
+    wait_s
+        How long a run is held for an answer, in seconds.
+    kill_s
+        How long an evaluation may run, in seconds.
+    withheld
+        Patterns (fnmatch) of names that no evaluation is to see.
+    """
+
+    __slots__ = ("direnv", "fd", "kill_s", "sidecar", "socket", "wait_s", "withheld")
+
+    def __init__(
+        self,
+        *,
+        sidecar: str = AUTO,
+        socket: str | None = None,
+        fd: int | None = None,
+        direnv: str | None = None,
+        wait_s: float = 600.0,
+        kill_s: float = 3600.0,
+        withheld: Sequence[str] = WITHHELD,
+    ) -> None:
+        self.sidecar = sidecar
+        self.socket = socket
+        self.fd = fd
+        self.direnv = direnv
+        self.wait_s = wait_s
+        self.kill_s = kill_s
+        self.withheld = tuple(withheld)
+
+    @classmethod
+    def of(cls, environ: Mapping[str, str]) -> Settings:
+        """Read `ENVWATCH_SIDECAR`, `_SOCKET`, `_FD`, `_DIRENV`, `_WAIT_S`, `_KILL_S`, `_WITHHELD`.
+
+        `ENVWATCH_WITHHELD` adds patterns, separated by commas, to the default.
+
+        Raises:
+            SettingError: one of them cannot be read; the message names it.
+        """
+        sidecar = environ.get("ENVWATCH_SIDECAR") or AUTO
+        if sidecar not in (AUTO, OFF) and not sidecar.startswith("/"):
+            raise SettingError("ENVWATCH_SIDECAR must be auto, off or an absolute path")
+        more = environ.get("ENVWATCH_WITHHELD", "").split(",")
+        number = environ.get("ENVWATCH_FD")
+        if number and not number.isdigit():
+            raise SettingError("ENVWATCH_FD must be the number of a descriptor")
+        return cls(
+            sidecar=sidecar,
+            socket=environ.get("ENVWATCH_SOCKET") or None,
+            fd=int(number) if number else None,
+            direnv=environ.get("ENVWATCH_DIRENV") or None,
+            wait_s=_seconds(environ, "ENVWATCH_WAIT_S", 600.0),
+            kill_s=_seconds(environ, "ENVWATCH_KILL_S", 3600.0),
+            withheld=(*WITHHELD, *(name.strip() for name in more if name.strip())),
+        )
+
+
+def _seconds(environ: Mapping[str, str], name: str, default: float) -> float:
+    text = environ.get(name)
+    if not text:
+        return default
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 < seconds < 1e9:  # also refuses nan
+        raise SettingError(f"{name} must be a number of seconds above 0")
+    return seconds
