@@ -305,7 +305,8 @@ class Client:
         for path, seen, link, _ in (*walk.present, *walk.config, *held):
             if seen is not None:
                 stats.append((path, *seen))
-            elif link is None:
+            else:
+                # Through a dangling link this asks whether its target appeared.
                 absent.append(path)
             if link is not None:
                 links.append((path, link))

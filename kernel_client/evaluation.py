@@ -97,7 +97,11 @@ def evaluate(
         after = _after(answer, root, environment)
         if after is None or answer.outcome not in _COMPARED:
             break
-        if attempt == 2 or settled(before, after, answer.watches or (), start_ns):
+        if not as_seen(after, answer.watches or ()):
+            # direnv itself would load again at its next call, and so do we.
+            after = None
+            break
+        if attempt == 2 or settled(before, after, start_ns):
             after = _root_as_before(before, after, root)
             break
         paths = [entry[0] for entry in after]
@@ -126,20 +130,22 @@ _COMPARED = outcome.OUTCOMES - {
 }
 
 
+def as_seen(after: snapshot.Snapshot, watches: Iterable[gzenv.Watch]) -> bool:
+    """Tell whether every watched path is there, or missing, as direnv noted it."""
+    there = {path for path, seen, link, _ in after if seen or link}
+    return all(exists == (path in there) for path, _, exists in watches)
+
+
 def settled(
-    before: snapshot.Snapshot,
-    after: snapshot.Snapshot,
-    watches: Iterable[gzenv.Watch],
-    start_ns: int,
+    before: snapshot.Snapshot, after: snapshot.Snapshot, start_ns: int
 ) -> bool:
     """Tell whether nothing can have changed unseen while direnv ran.
 
     A path that was looked at before must look the same, or have the same bytes.
-    One that was not must be as direnv saw it, and older than the start; entries
-    of the allow store need no age, since only their existence counts.
+    One that was not must be older than the start; entries of the allow store
+    need no age, since only their existence counts.
     """
     known = {entry[0]: entry for entry in before}
-    exists = {path: there for path, _, there in watches}
     for entry in after:
         path, seen, link, found = entry
         was = known.get(path)
@@ -147,8 +153,6 @@ def settled(
             same_bytes = found is not None and found == was[3]
             if (seen, link) != was[1:3] and not same_bytes:
                 return False
-        elif path in exists and exists[path] != (seen is not None or link is not None):
-            return False
         elif _in_store(path):
             continue
         elif any(look is not None and look[0] >= start_ns for look in (seen, link)):

@@ -71,7 +71,7 @@ class Record:
 class Inherited:
     """The four as a kernel found them at its start.
 
-    `file` is the root file that they name, `put_back` and `left` the two sides of
+    `file` is the root file that they name (or None), `put_back` and `left` the two sides of
     DIRENV_DIFF, `watches` what direnv compares (None: cannot be read).
     """
 
@@ -79,7 +79,7 @@ class Inherited:
 
     def __init__(
         self,
-        file: str,
+        file: Optional[str],  # noqa: UP007, UP045
         put_back: env.PutBack,
         left: Mapping[str, str],
         watches: Optional[list[gzenv.Watch]],  # noqa: UP007, UP045
@@ -97,20 +97,19 @@ def inherited(environ: Mapping[str, str]) -> Inherited | None:
     host scrubbed it, and its old value must never come back.
     """
     text = environ.get("DIRENV_DIFF")
-    file = environ.get("DIRENV_FILE")
-    if not text or not file:
+    if not text:
         return None
     try:
         put_back, left = gzenv.diff(text)
     except ValueError:
         return None
-    if any(name not in environ for name in left):
+    if any(name not in environ for name in left if name not in env.THE_FOUR):
         return None
     try:
         watches = gzenv.watches(environ.get("DIRENV_WATCHES", ""))
     except ValueError:
         watches = None
-    return Inherited(file, put_back, left, watches)
+    return Inherited(environ.get("DIRENV_FILE"), put_back, left, watches)
 
 
 def changes(

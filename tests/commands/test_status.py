@@ -253,9 +253,7 @@ def attended_keys() -> list[str]:
     ]
 
 
-def test_sidecar_with_another_direnv(
-    attended: Person, direnvs: dict[str, str]
-) -> None:
+def test_sidecar_with_another_direnv(attended: Person, direnvs: dict[str, str]) -> None:
     """That kernels here will not use the sidecar's answers is said."""
     other = next(path for path in direnvs.values() if path != attended.world.direnv)
 

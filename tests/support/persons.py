@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -47,12 +48,12 @@ class Ended(NamedTuple):
 class Person:
     """Runs commands in a world, with the socket of one sidecar or of none."""
 
-    def __init__(self, world: World, socket: Path | None = None) -> None:
+    def __init__(self, world: World, listening: Path | None = None) -> None:
         self.world = world
-        if socket is None:
-            socket = world.folder("run") / "sock"
-            socket.parent.chmod(0o700)
-        self.socket = socket
+        if listening is None:
+            listening = world.folder("run") / "sock"
+            listening.parent.chmod(0o700)
+        self.socket = listening
         self.environ = {
             **{
                 name: value
@@ -60,7 +61,7 @@ class Person:
                 if name.startswith("COVERAGE_")
             },
             **world.environ,
-            "ENVWATCH_SOCKET": str(socket),
+            "ENVWATCH_SOCKET": str(listening),
             "PYTHONPATH": str(CHECKOUT),
         }
 
@@ -86,7 +87,9 @@ class Person:
             process.communicate()
             raise
         ended = Ended(
-            process.returncode, out.decode(errors="replace"), err.decode(errors="replace")
+            process.returncode,
+            out.decode(errors="replace"),
+            err.decode(errors="replace"),
         )
         planted.collect(f"{process.args}, stdout", ended.out)
         planted.collect(f"{process.args}, stderr", ended.err)
@@ -97,23 +100,26 @@ class Person:
         *arguments: str | os.PathLike[str],
         folder: str | os.PathLike[str] | None = None,
         environ: Mapping[str, str | None] | None = None,
+        pipe: socket.socket | None = None,
     ) -> subprocess.Popen[bytes]:
-        """Start a command, in a session of its own."""
-        return self._started(["-m", "envwatch", *arguments], folder, environ or {})
+        """Start a command, in a session of its own; `pipe` is its stdin and stdout."""
+        command = ["-m", "envwatch", *arguments]
+        return self._started(command, folder, environ or {}, pipe)
 
     def _started(
         self,
         arguments: Sequence[str | os.PathLike[str]],
         folder: str | os.PathLike[str] | None,
         environ: Mapping[str, str | None],
+        pipe: socket.socket | None = None,
     ) -> subprocess.Popen[bytes]:
         given = {**self.environ, **environ}
         return subprocess.Popen(
             [sys.executable, *arguments],
             cwd=folder or self.world.top,
             env={name: value for name, value in given.items() if value is not None},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
+            stdin=pipe or subprocess.DEVNULL,
+            stdout=pipe or subprocess.PIPE,
             stderr=subprocess.PIPE,
             start_new_session=True,
         )
