@@ -136,7 +136,7 @@ def _keeps_denials(version: str) -> bool:
 def _skipped(folder: str) -> list[tuple[str, bool]]:
     """Give each `.envrc` that is there but cannot load, and whether it would hang."""
     seen = roots.walk(folder, dotenv=False)
-    return [(path, _hangs(path)) for path in seen.present]
+    return [(entry[0], _hangs(entry[0])) for entry in seen.present]
 
 
 def _hangs(path: str) -> bool:

@@ -9,16 +9,22 @@ from __future__ import annotations
 
 import time
 
-from kernel_client import environment as env, notice, outcome as outcomes, result as results, sidecar
+from kernel_client import (
+    environment as env,
+    notice,
+    outcome as outcomes,
+    result as results,
+)
 from kernel_client.errors import SidecarError
-from kernel_client.hold import Asked, Direct
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
-    from typing import Any, Optional
+    from typing import Any
 
+    from kernel_client import sidecar, wire
     from kernel_client.evaluation import Evaluated
+    from kernel_client.hold import Asked, Direct
     from kernel_client.settings import Settings
 
 START_AGAIN_S = 60.0
@@ -58,10 +64,10 @@ class Answers:
     def __init__(self, settings: Settings, hear: Callable[[str], None]) -> None:
         self._settings = settings
         self._hear = hear
-        self._link: Optional[sidecar.Link] = None
-        self._asked: Optional[Asked] = None
-        self._direct: Optional[Direct] = None
-        self._direct_key: Optional[tuple[str, str, bool]] = None
+        self._link: sidecar.Link | None = None
+        self._asked: Asked | None = None
+        self._direct: Direct | None = None
+        self._direct_key: tuple[str, str, bool] | None = None
         self._start_after = 0.0
         self._reload_wanted: set[str] = set()
         self._shared = settings.fd is not None or settings.sidecar != "off"
@@ -93,7 +99,7 @@ class Answers:
 
     def left(self, root: str) -> None:
         """Tell the sidecar that the root file is not loaded here any more."""
-        from kernel_client import messages  # noqa: PLC0415 - loaded by the link
+        from kernel_client import messages
 
         if self._link is None:
             return
@@ -137,7 +143,9 @@ class Answers:
         try:
             link = self._linked(request)
             if link is not None:
-                answer = self._of_sidecar(link, request, deadline, waiting, forced=forced)
+                answer = self._of_sidecar(
+                    link, request, deadline, waiting, forced=forced
+                )
                 if answer is None:
                     self._hear(notice.gave_up(request.root, self._settings.wait_s))
                     return None, results.SIDECAR
@@ -170,16 +178,16 @@ class Answers:
         *,
         forced: bool,
     ) -> Evaluated | None:
-        from kernel_client import messages  # noqa: PLC0415 - loaded by the link
+        from kernel_client import messages
 
         if forced:
             link.send(messages.reload(link.number(), root=request.root))
-        if forced or not self._is_asked(request, link):
-            if self._asked is not None and self._asked.link is link:
-                self._asked.cancel()
-            self._asked = self._send(link, request)
-        assert self._asked is not None  # noqa: S101 - just made or found
-        answer = self._asked.wait(
+        asked = self._asked
+        if asked is None or forced or not self._is_asked(request, link):
+            if asked is not None and asked.link is link:
+                asked.cancel()
+            asked = self._asked = self._send(link, request)
+        answer = asked.wait(
             deadline - time.monotonic(), self._hear, waiting, self._notice
         )
         if answer is not None:
@@ -195,6 +203,8 @@ class Answers:
         whole: bool = False,
     ) -> Evaluated | None:
         """Run direnv here; `whole` passes withheld variables too."""
+        from kernel_client.hold import Direct
+
         key = (request.root, request.fingerprint, whole)
         if self._direct is None or self._direct_key != key:
             if self._direct is not None:
@@ -219,6 +229,8 @@ class Answers:
 
     def _linked(self, request: Request) -> sidecar.Link | None:
         if self._link is None and self._shared:
+            from kernel_client import sidecar
+
             try:
                 self._link = sidecar.connect(
                     self._settings, request.base, request.direnv
@@ -233,6 +245,8 @@ class Answers:
         if now < self._start_after:
             return
         self._start_after = now + START_AGAIN_S
+        from kernel_client import sidecar
+
         program = sidecar.command(self._settings, base)
         if program is not None:
             try:
@@ -241,6 +255,8 @@ class Answers:
                 return
 
     def _send(self, link: sidecar.Link, request: Request) -> Asked:
+        from kernel_client.hold import Asked
+
         return Asked(
             link,
             request.root,
@@ -258,7 +274,7 @@ class Answers:
             and asked.fingerprint == request.fingerprint
         )
 
-    def _notice(self, frame: Mapping[str, Any]) -> None:
+    def _notice(self, frame: wire.Frame) -> None:
         """Take a frame that answers no question that is being waited for."""
         if frame["type"] == "changed" and frame["reason"] == "reload":
             self._reload_wanted.add(frame["root"])

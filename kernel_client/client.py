@@ -77,16 +77,16 @@ class Client:
 
     def __init__(
         self,
-        environ: Optional[MutableMapping[str, str]] = None,  # noqa: UP007, UP045
+        environ: MutableMapping[str, str] | None = None,
         *,
-        output: Optional[Callable[[str], None]] = None,  # noqa: UP007, UP045
-        settings: Optional[Settings] = None,  # noqa: UP007, UP045
+        output: Callable[[str], None] | None = None,
+        settings: Settings | None = None,
     ) -> None:
         self._output = output
         self._shown: list[str] = []
         self._said_before = ""
-        self._muted: Optional[list[str]] = None
-        self._broken: Optional[list[str]] = None
+        self._muted: list[str] | None = None
+        self._broken: list[str] | None = None
         self._lock = RLock()
         self._busy = False
         self._loaded = Loaded(os.environ if environ is None else environ, self._hear)
@@ -205,9 +205,9 @@ class Client:
         self._loaded.synchronise()
         direnv = self._direnv()
         if direnv is None:
-            changed = self._loaded.unload() if self._loaded.record else {}
+            changed = self._loaded.unload() if self._loaded.record else ((), ())
             self._hear_once(notice.no_direnv())
-            return Result(results.OFF, **changed)
+            return Result(results.OFF, names=changed)
         for left in range(MAX_ROUNDS, 0, -1):
             walk = self._walk()
             root = walk.root
@@ -221,7 +221,7 @@ class Client:
             forced = False
             if answer is None:
                 changed = self._loaded.unload()
-                return Result(outcomes.TIMEOUT, root, answered=answered, **changed)
+                return Result(outcomes.TIMEOUT, root, answered=answered, names=changed)
             moved = answer.outcome == outcomes.ABSENT or (
                 answer.snapshot is not None
                 and snapshot.compare(answer.snapshot) is None
@@ -233,8 +233,8 @@ class Client:
             if answer.outcome == outcomes.BROKEN:
                 self._discovery.forget_direnv()
             self._stay(walk)
-            return Result(answer.outcome, root, answered=answered, **changed)
-        raise AssertionError
+            return Result(answer.outcome, root, answered=answered, names=changed)
+        raise AssertionError("the last round returns")
 
     def _ask(self, request: Request, *, forced: bool) -> tuple[Evaluated | None, str]:
         """Ask; what is broken in the same words at every run is said once."""
@@ -289,7 +289,7 @@ class Client:
         changed = self._loaded.unload()
         self._answers.left(record.root)
         self._stay(walk)
-        return Result(results.UNLOADED, answered=results.RECORD, **changed)
+        return Result(results.UNLOADED, answered=results.RECORD, names=changed)
 
     def _stay(self, walk: Walk) -> Result:
         """Keep for this folder what the fast path compares."""

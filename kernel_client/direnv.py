@@ -9,14 +9,12 @@ holds its pipe (case 28); such holders are ended after `HOLDER_GRACE_S`.
 
 from __future__ import annotations
 
-import contextlib
 import os
-import re
-import shutil
-import signal
 import time
+from contextlib import suppress
 
 from kernel_client.errors import DirenvError
+from kernel_client.holders import has_children, pipe_holders
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,6 +32,7 @@ HOLDER_GRACE_S = 2.0
 STDERR_GRACE_S = 0.1
 STATUS_TIMEOUT_S = 5.0
 _TURN_S = 0.1
+_SIGKILL = 9  # of every Linux; importing signal costs a millisecond
 
 ENDED = "ended"
 TIMEOUT = "timeout"
@@ -84,8 +83,11 @@ def find(environ: Mapping[str, str], name: str = "direnv") -> str | None:
     """Give the absolute path of direnv for an environment's PATH, or None."""
     if os.path.isabs(name):
         return name if os.access(name, os.X_OK) else None
-    found = shutil.which(name, path=environ.get("PATH", ""))
-    return None if found is None else os.path.abspath(found)
+    for folder in environ.get("PATH", "").split(":"):
+        path = os.path.join(folder or ".", name)
+        if os.access(path, os.X_OK) and os.path.isfile(path):
+            return os.path.abspath(path)
+    return None
 
 
 def export(
@@ -105,7 +107,14 @@ def export(
     Raises:
         DirenvError: it could not be started.
     """
-    return _run([direnv, "export", "json"], folder, environ, kill_s, on_line, cancellation)
+    return _run(
+        [direnv, "export", "json"],
+        folder,
+        environ,
+        kill_s,
+        on_line=on_line,
+        cancellation=cancellation,
+    )
 
 
 def version(direnv: str, environ: Mapping[str, str]) -> str:
@@ -130,7 +139,7 @@ def status(direnv: str, folder: str, environ: Mapping[str, str]) -> Status:
     if run.how != ENDED or run.code != 0:
         raise DirenvError("direnv status gave no answer")
     text = run.stdout.decode(errors="surrogateescape")
-    import json  # noqa: PLC0415 - only slow paths read JSON
+    import json
 
     try:
         state = json.loads(text)
@@ -146,6 +155,8 @@ def status(direnv: str, folder: str, environ: Mapping[str, str]) -> Status:
 
 
 def _status_of_text(text: str) -> Status:
+    import re
+
     # A path with a newline can forge lines: the last one of each kind counts.
     allowed = re.findall(r"^Found RC allowed (\w+)$", text, re.MULTILINE)
     paths = re.findall(r"^Found RC path (.*)$", text, re.MULTILINE)
@@ -162,10 +173,11 @@ def _run(
     folder: str,
     environ: Mapping[str, str],
     limit_s: float,
+    *,
     on_line: OnLine = None,
     cancellation: Cancellation | None = None,
 ) -> Run:
-    import subprocess  # noqa: PLC0415 - costs milliseconds, only runs need it
+    import subprocess
 
     try:
         # start_new_session, never preexec_fn: that would fork the whole kernel
@@ -211,13 +223,12 @@ class _Reading:
         self._partial = b""
         self._kept = 0
         self._alone_since: float | None = None
-        assert process.stdout is not None  # noqa: S101 - Popen was given PIPE
-        assert process.stderr is not None  # noqa: S101
-        self._out = process.stdout.fileno()
-        self._err = process.stderr.fileno()
+        self._pipes = [pipe for pipe in (process.stdout, process.stderr) if pipe]
+        self._out, self._err = (pipe.fileno() for pipe in self._pipes)
 
     def until(self, deadline: float) -> str:
-        import select  # noqa: PLC0415 - only runs need it
+        """Read until the process has ended; tell how it did."""
+        import select
 
         for descriptor in (self._out, self._err):
             os.set_blocking(descriptor, False)
@@ -236,32 +247,29 @@ class _Reading:
             wait_s = min(_TURN_S, deadline - now)
             for descriptor, _ in poll.poll(max(1, int(wait_s * 1000))):
                 data = _read(descriptor)
-                if data is None:
-                    continue
-                if descriptor == self._out:
-                    reading_out = bool(data)
+                if descriptor == self._out and data is not None:
                     self.stdout += data
+                    reading_out = bool(data)
                 elif data:
                     self._said(data)
-                else:
+                elif data is not None:
                     poll.unregister(descriptor)
             if len(self.stdout) > MAX_STDOUT_BYTES:
                 _end(self.process)
                 return FLOODED
-            if reading_out:
-                self._mind_holders(now)
+            self._mind_holders(now)
         return self._finish(deadline)
 
     def _finish(self, deadline: float) -> str:
         """Collect the exit code and what is left of stderr, but wait for neither."""
-        import subprocess  # noqa: PLC0415 - loaded already
+        import subprocess
 
         try:
             self.process.wait(max(0.05, deadline - time.monotonic()))
         except subprocess.TimeoutExpired:
             _end(self.process)
             return TIMEOUT
-        import select  # noqa: PLC0415 - loaded already
+        import select
 
         poll = select.poll()
         poll.register(self._err, select.POLLIN)
@@ -300,17 +308,17 @@ class _Reading:
 
     def _mind_holders(self, now: float) -> None:
         """End whoever keeps direnv waiting after its bash has ended."""
-        if _has_children(self.process.pid):
+        if has_children(self.process.pid):
             self._alone_since = None
             return
         if self._alone_since is None:
             self._alone_since = now
         elif now - self._alone_since >= HOLDER_GRACE_S:
             self._alone_since = None
-            holders = _pipe_holders(self.process.pid)
+            holders = pipe_holders(self.process.pid)
             for pid in holders:
-                with contextlib.suppress(ProcessLookupError, PermissionError):
-                    os.kill(pid, signal.SIGKILL)
+                with suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, _SIGKILL)
             if holders:
                 self._line(
                     b"envwatch: a background process of the file kept direnv waiting"
@@ -318,10 +326,9 @@ class _Reading:
                 )
 
     def close(self) -> None:
-        assert self.process.stdout is not None  # noqa: S101
-        assert self.process.stderr is not None  # noqa: S101
-        self.process.stdout.close()
-        self.process.stderr.close()
+        """Close both pipes."""
+        for pipe in self._pipes:
+            pipe.close()
 
 
 def _read(descriptor: int) -> bytes | None:
@@ -334,55 +341,6 @@ def _read(descriptor: int) -> bytes | None:
 
 def _end(process: subprocess.Popen[bytes]) -> None:
     """Kill the whole process group and reap direnv itself."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, _SIGKILL)
     process.wait()
-
-
-def _has_children(pid: int) -> bool:
-    try:
-        tasks = os.listdir(f"/proc/{pid}/task")
-    except OSError:
-        return True
-    for task in tasks:
-        try:
-            with open(f"/proc/{pid}/task/{task}/children", "rb") as children:
-                if children.read().strip():
-                    return True
-        except OSError:
-            # A kernel without CONFIG_PROC_CHILDREN: never end anybody.
-            return True
-    return False
-
-
-def _pipe_holders(pid: int) -> list[int]:
-    """Give the processes of this user that hold a pipe that direnv reads."""
-    pipes = _pipes(pid)
-    standard = set()
-    for number in ("0", "1", "2"):
-        with contextlib.suppress(OSError):
-            standard.add(os.readlink(f"/proc/{pid}/fd/{number}"))
-    pipes -= standard
-    if not pipes:
-        return []
-    uid = os.getuid()
-    found = []
-    for name in os.listdir("/proc"):
-        if not name.isdigit() or int(name) in (pid, os.getpid()):
-            continue
-        with contextlib.suppress(OSError):
-            if os.stat(f"/proc/{name}").st_uid == uid and pipes & _pipes(int(name)):
-                found.append(int(name))
-    return found
-
-
-def _pipes(pid: int) -> set[str]:
-    found = set()
-    folder = f"/proc/{pid}/fd"
-    with contextlib.suppress(OSError):
-        for number in os.listdir(folder):
-            with contextlib.suppress(OSError):
-                target = os.readlink(f"{folder}/{number}")
-                if target.startswith("pipe:"):
-                    found.add(target)
-    return found

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 
-from kernel_client import direnv as program, roots, snapshot
+from kernel_client import roots, snapshot
 from kernel_client.errors import DirenvError
 
 TYPE_CHECKING = False
@@ -36,6 +36,8 @@ class Discovery:
     def direnv(self, base_path: str | None) -> str | None:
         """Give direnv's absolute path for a PATH; looked up once per PATH."""
         if self._path is None and self._looked_in != (base_path or ""):
+            from kernel_client import direnv as program
+
             self._looked_in = base_path or ""
             self._path = program.find({"PATH": self._looked_in}, self._name)
         return self._path
@@ -78,6 +80,8 @@ class Discovery:
     def _ask(self, dotenv: str, base: Environment) -> bool | None:
         if self._path is None:
             return None
+        from kernel_client import direnv as program
+
         try:
             state = program.status(self._path, os.path.dirname(dotenv), base)
         except DirenvError:

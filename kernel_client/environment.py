@@ -6,12 +6,10 @@ Everything here takes mappings of str to str and gives new ones. Text is as
 
 from __future__ import annotations
 
-from fnmatch import fnmatchcase
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from typing import Optional
+    from collections.abc import Callable, Iterable, Mapping
+    from typing import Any, Optional
 
     Environment = dict[str, str]
     PutBack = dict[str, Optional[str]]
@@ -47,7 +45,23 @@ def is_text(text: str) -> bool:
 
 def is_withheld(name: str, patterns: Iterable[str]) -> bool:
     """Tell whether a name matches one of the withheld patterns."""
-    return any(fnmatchcase(name, pattern) for pattern in patterns)
+    return bool(_matcher(tuple(patterns))(name))
+
+
+_matchers: dict[tuple[str, ...], Callable[[str], Any]] = {}
+
+
+def _matcher(patterns: tuple[str, ...]) -> Callable[[str], Any]:
+    """Give one test for all patterns: an environment has hundreds of names."""
+    found = _matchers.get(patterns)
+    if found is None:
+        import re
+        from fnmatch import translate
+
+        # No pattern at all must match nothing.
+        either = "|".join(map(translate, patterns)) or r"(?!)"
+        found = _matchers[patterns] = re.compile(either).match
+    return found
 
 
 def take_back(environ: Mapping[str, str], put_back: PutBack | None) -> Environment:
@@ -70,12 +84,12 @@ def passed(base: Mapping[str, str], withheld: Iterable[str] = ()) -> Environment
     Left out: `UNSHARED`, withheld names, and variables that are not UTF-8 (direnv
     would hand them back mangled, DIRENV.md case 24).
     """
-    patterns = tuple(withheld)
+    keeps_out = _matcher(tuple(withheld))
     return {
         name: value
         for name, value in base.items()
         if name not in UNSHARED
-        and not (patterns and is_withheld(name, patterns))
+        and not keeps_out(name)
         and is_text(name)
         and is_text(value)
     }
@@ -83,7 +97,7 @@ def passed(base: Mapping[str, str], withheld: Iterable[str] = ()) -> Environment
 
 def fingerprint(environment: Mapping[str, str]) -> str:
     """Give the SHA-256 in hexadecimal that PROTOCOL.md defines."""
-    from hashlib import sha256  # noqa: PLC0415 - costs 6 ms, only loads need it
+    from hashlib import sha256
 
     pairs = sorted(
         (name.encode(), value.encode()) for name, value in environment.items()

@@ -28,7 +28,7 @@ class ProtocolError(Error):
         self.code = code
 
 
-class FrameTooLong(ProtocolError):
+class FrameTooLong(ProtocolError):  # noqa: N818 - the word of the wire
     """A frame passed the limit before its end was seen."""
 
     def __init__(self, limit: int) -> None:

@@ -55,7 +55,7 @@ class Evaluated:
         to_set: Mapping[str, str],
         unset: Iterable[str],
         messages: list[str],
-        snapshot: Optional[snapshot.Snapshot],  # noqa: UP007, UP045
+        snapshot: snapshot.Snapshot | None,
         seconds: float,
     ) -> None:
         self.outcome = outcome
@@ -66,7 +66,9 @@ class Evaluated:
         self.seconds = seconds
 
     def __repr__(self) -> str:
-        return f"<Evaluated {self.outcome}: {len(self.set)} set, {len(self.unset)} unset>"
+        return (
+            f"<Evaluated {self.outcome}: {len(self.set)} set, {len(self.unset)} unset>"
+        )
 
 
 def evaluate(
@@ -88,11 +90,17 @@ def evaluate(
     """
     started = time.monotonic()
     paths: Iterable[str] = (root, *known)
-    for attempt in (1, 2):
+    again = True
+    while True:
         start_ns = time.time_ns() - COARSE_CLOCK_NS
         before = _looked([*paths, *roots.config_paths(environment)])
         answer, lines = _answer(
-            direnv, root, environment, kill_s, on_line, cancellation
+            direnv,
+            root,
+            environment,
+            kill_s=kill_s,
+            on_line=on_line,
+            cancellation=cancellation,
         )
         after = _after(answer, root, environment)
         if after is None or answer.outcome not in _COMPARED:
@@ -101,9 +109,10 @@ def evaluate(
             # direnv itself would load again at its next call, and so do we.
             after = None
             break
-        if attempt == 2 or settled(before, after, start_ns):
+        if not again or settled(before, after, start_ns):
             after = _root_as_before(before, after, root)
             break
+        again = False
         paths = [entry[0] for entry in after]
     if answer.reason:
         lines = [*lines, f"envwatch: {answer.reason}"]
@@ -136,9 +145,7 @@ def as_seen(after: snapshot.Snapshot, watches: Iterable[gzenv.Watch]) -> bool:
     return all(exists == (path in there) for path, _, exists in watches)
 
 
-def settled(
-    before: snapshot.Snapshot, after: snapshot.Snapshot, start_ns: int
-) -> bool:
+def settled(before: snapshot.Snapshot, after: snapshot.Snapshot, start_ns: int) -> bool:
     """Tell whether nothing can have changed unseen while direnv ran.
 
     A path that was looked at before must look the same, or have the same bytes.
@@ -182,6 +189,7 @@ def _answer(
     direnv: str,
     root: str,
     environment: Mapping[str, str],
+    *,
     kill_s: float,
     on_line: OnLine,
     cancellation: program.Cancellation | None,

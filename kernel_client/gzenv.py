@@ -18,9 +18,9 @@ MAX_DECODED_BYTES = 64 * 1024 * 1024
 
 def decode(text: str) -> Any:
     """Give the value that direnv packed; raises ValueError for anything else."""
-    import base64  # noqa: PLC0415 - only slow paths decode
-    import json  # noqa: PLC0415
-    import zlib  # noqa: PLC0415
+    import base64
+    import json
+    import zlib
 
     try:
         packed = base64.b64decode(text.encode("ascii"), b"-_", validate=True)
@@ -35,9 +35,9 @@ def decode(text: str) -> Any:
 
 def encode(value: Any) -> str:
     """Pack a JSON value as direnv does; direnv reads it back."""
-    import base64  # noqa: PLC0415 - only slow paths encode
-    import json  # noqa: PLC0415
-    import zlib  # noqa: PLC0415
+    import base64
+    import json
+    import zlib
 
     data = json.dumps(value, separators=(",", ":")).encode()
     return base64.urlsafe_b64encode(zlib.compress(data)).decode("ascii")
@@ -53,15 +53,17 @@ def diff(text: str) -> Diff:
     value = decode(text)
     if not isinstance(value, dict):
         raise ValueError("DIRENV_DIFF is not an object")
-    old, new = value.get("p"), value.get("n")
-    for side in (old, new):
-        if not isinstance(side, dict) or not all(
-            isinstance(text, str) for text in side.values()
-        ):
-            raise ValueError("DIRENV_DIFF has not the sides p and n")
+    old, new = _side(value, "p"), _side(value, "n")
     put_back: dict[str, str | None] = dict.fromkeys(new)
     put_back.update(old)
     return put_back, new
+
+
+def _side(value: dict[str, Any], name: str) -> dict[str, str]:
+    side = value.get(name)
+    if isinstance(side, dict) and all(isinstance(text, str) for text in side.values()):
+        return side
+    raise ValueError("DIRENV_DIFF has not the sides p and n")
 
 
 def watches(text: str) -> list[Watch]:

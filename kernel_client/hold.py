@@ -39,8 +39,8 @@ class Direct:
         known: Iterable[str],
         kill_s: float,
     ) -> None:
-        import queue  # noqa: PLC0415 - costs milliseconds, only direct runs need it
-        import threading  # noqa: PLC0415
+        import queue
+        import threading
 
         self._cancellation = program.Cancellation()
         self._said: queue.SimpleQueue[str | None] = queue.SimpleQueue()
@@ -63,7 +63,7 @@ class Direct:
 
         self._thread = threading.Thread(target=work, name="envwatch", daemon=True)
         if not _running:
-            import atexit  # noqa: PLC0415 - only direct runs need it
+            import atexit
 
             atexit.unregister(end_all)
             atexit.register(end_all)
@@ -75,7 +75,7 @@ class Direct:
 
         `say` gets direnv's lines, `waiting` is called now and then with "".
         """
-        import queue  # noqa: PLC0415 - loaded already
+        import queue
 
         deadline = time.monotonic() + timeout_s
         while True:
@@ -136,6 +136,7 @@ class Asked:
         self._environment = environment
         self._number = link.number()
         self._kept: list[wire.Frame] = []
+        self._streamed = 0
         link.send(self._frame())
 
     def keep(self, frame: wire.Frame) -> None:
@@ -164,40 +165,43 @@ class Asked:
         now = time.monotonic()
         deadline = now + timeout_s
         silent_at = now + SILENCE_S
-        streamed = 0
         while True:
             wait_s = min(deadline, silent_at) - now
             frames, self._kept = self._kept, []
             if not frames:
                 frames = self.link.receive(min(1.0, max(0.0, wait_s)))
             now = time.monotonic()
-            for frame in frames:
-                if frame["type"] == "changed":
-                    other(frame)
-            for frame in frames:
-                if frame.get("id") != self._number:
-                    continue
+            for frame in [frame for frame in frames if frame["type"] == "changed"]:
+                other(frame)
+            for frame in [frame for frame in frames if frame.get("id") == self._number]:
                 silent_at = now + SILENCE_S
-                kind = frame["type"]
-                if kind == "need_base":
-                    self.link.send(self._frame(dict(self._environment)))
-                elif kind == "progress":
-                    if frame["line"] is not None:
-                        streamed += 1
-                        say(frame["line"])
-                elif kind == "diff":
-                    answer = _evaluated(frame)
-                    for line in answer.messages[streamed:]:
-                        say(line)
+                answer = self._take(frame, say)
+                if answer is not None:
                     return answer
-                elif kind == "error":
-                    raise SidecarError(frame["code"], frame["message"])
             if not frames:
                 if now >= deadline:
                     return None
                 if now >= silent_at:
                     raise SidecarError("silent", "the sidecar does not answer")
                 waiting("")
+
+    def _take(self, frame: wire.Frame, say: Say) -> Evaluated:
+        """Take one frame of the answer; gives the answer once it is whole."""
+        kind = frame["type"]
+        if kind == "need_base":
+            self.link.send(self._frame(dict(self._environment)))
+        elif kind == "progress":
+            if frame["line"] is not None:
+                self._streamed += 1
+                say(frame["line"])
+        elif kind == "error":
+            raise SidecarError(frame["code"], frame["message"])
+        elif kind == "diff":
+            answer = _evaluated(frame)
+            for line in answer.messages[self._streamed :]:
+                say(line)
+            return answer
+        return None
 
     def cancel(self) -> None:
         """Tell the sidecar that nobody here waits any more."""

@@ -23,10 +23,12 @@ from kernel_client.answers import Request
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, MutableMapping
-    from typing import Any, Optional
+    from typing import Any
 
     from kernel_client.evaluation import Evaluated
     from kernel_client.record import Record
+
+    Names = tuple[tuple[str, ...], tuple[str, ...]]
 
 HELD = frozenset(
     {
@@ -50,21 +52,21 @@ class Loaded:
         self, environ: MutableMapping[str, str], hear: Callable[[str], None]
     ) -> None:
         self.environ = environ
-        self.record: Optional[Record] = None
+        self.record: Record | None = None
         self._hear = hear
         # os.environ keeps bytes objects in here: reading them decodes nothing,
         # and an untouched one compares by identity. Any other mapping is read
         # through its own methods.
         data = getattr(environ, "_data", None)
         if environ is os.environ and isinstance(data, dict):
-            self._raw: Optional[dict[bytes, bytes]] = data
+            self._raw: dict[bytes, bytes] | None = data
             self.get_diff: Callable[[], Any] = _getter(data, b"DIRENV_DIFF")
         else:
             self._raw = None
             self.get_diff = _getter(environ, "DIRENV_DIFF")
-        self._inherited: Optional[records.Inherited] = None
-        self._request: Optional[Request] = None
-        self._request_raw: Optional[dict[bytes, bytes]] = None
+        self._inherited: records.Inherited | None = None
+        self._request: Request | None = None
+        self._request_raw: dict[bytes, bytes] | None = None
 
     # ------------------------------------------------------------ reading
 
@@ -89,9 +91,7 @@ class Loaded:
         """Give the environment with what was loaded taken back."""
         return env.take_back(self.environ, self.way_back)
 
-    def request(
-        self, direnv: str, root: str, withheld: tuple[str, ...]
-    ) -> Request:
+    def request(self, direnv: str, root: str, withheld: tuple[str, ...]) -> Request:
         """Give the question for a root file; kept while the environment is untouched."""
         known = [entry[0] for entry in (self.record and self.record.snapshot) or ()]
         kept = self._request
@@ -117,9 +117,7 @@ class Loaded:
                 # A host scrubbed the four: take back what is left of the load.
                 back = record.surviving(self.environ)
                 self.record = None
-                self._become(
-                    None, env.take_back(self.environ, back), record.put_back
-                )
+                self._become(None, env.take_back(self.environ, back), record.put_back)
             self.record = None
         self._inherited = None
         if self.record is None and current is not None:
@@ -161,7 +159,7 @@ class Loaded:
 
     # ------------------------------------------------------------ writing
 
-    def take(self, request: Request, answer: Evaluated) -> dict[str, tuple[str, ...]]:
+    def take(self, request: Request, answer: Evaluated) -> Names:
         """Put an answer in the place of what was loaded before.
 
         Gives the names that were set and removed, as `Result` has them.
@@ -183,25 +181,23 @@ class Loaded:
         self._request_raw = None if self._raw is None else dict(self._raw)
         return changed
 
-    def unload(self) -> dict[str, tuple[str, ...]]:
+    def unload(self) -> Names:
         """Take back what is loaded; nothing stays that was not just confirmed."""
         back = self.way_back
         if self.record is None and not back:
-            return {"set_names": (), "unset_names": ()}
+            return (), ()
         # Only the touched names count: the rest need not even be decoded.
         final = {name: value for name, value in back.items() if value is not None}
         return self._become(None, final, back)
 
     def _become(
         self, record: Record | None, final: Mapping[str, str], names: Iterable[str]
-    ) -> dict[str, tuple[str, ...]]:
+    ) -> Names:
         """Make the environment `final` in these names and the four; keep `record`."""
         lost = (
             [] if self.record is None else self.record.lost_edits(self.environ, final)
         )
-        to_set, removed = records.changes(
-            self.environ, final, (*names, *env.THE_FOUR)
-        )
+        to_set, removed = records.changes(self.environ, final, (*names, *env.THE_FOUR))
         with _writing:
             try:
                 self._change(to_set, removed)
@@ -213,10 +209,10 @@ class Loaded:
                 self.record, self._inherited = record, None
         for name in lost:
             self._hear(notice.lost_edit(name))
-        return {
-            "set_names": tuple(sorted(set(to_set) - _FOUR)),
-            "unset_names": tuple(sorted(set(removed) - _FOUR)),
-        }
+        return (
+            tuple(sorted(set(to_set) - _FOUR)),
+            tuple(sorted(set(removed) - _FOUR)),
+        )
 
     def _change(self, to_set: Mapping[str, str], removed: Iterable[str]) -> None:
         for name, value in to_set.items():
@@ -226,7 +222,7 @@ class Loaded:
 
 
 def _getter(mapping: Mapping[Any, Any], name: Any) -> Callable[[], Any]:
-    from functools import partial  # noqa: PLC0415 - once a client
+    from functools import partial
 
     return partial(mapping.get, name)
 
@@ -241,7 +237,7 @@ def _renew_lock() -> None:
 
 # No child is forked off in the middle of a change: it would keep half of it.
 os.register_at_fork(
-    before=lambda: _writing.acquire(),
-    after_in_parent=lambda: _writing.release(),
+    before=lambda: _writing.acquire(),  # noqa: PLW0108 - the lock of that moment
+    after_in_parent=lambda: _writing.release(),  # noqa: PLW0108
     after_in_child=_renew_lock,
 )

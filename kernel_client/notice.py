@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import re
-
 UNLOADING = "direnv: unloading"
 """What direnv says when it takes an environment back."""
 
-_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
-_BLOCKED = re.compile(r"(direnv: error .* is blocked)\..*direnv allow.*")
-_APPROVAL = re.compile(r"(direnv: .* requires approval)\..*direnv allow.*")
+_COLOUR = r"\x1b\[[0-9;]*m"
+_ADVICE = r"(direnv: .* (?:is blocked|requires approval))\..*direnv allow.*"
 _PERSON = "; allowing it is up to the person"
 
 
@@ -19,10 +16,13 @@ def shown(line: str, *, colour: bool = False) -> str:
     Colour is stripped unless asked for, nothing that reads it is told to run
     `direnv allow`, and bytes that no output could encode are escaped.
     """
-    if not colour or "direnv allow" in line:
-        line = _COLOUR.sub("", line)
-    line = _BLOCKED.sub(rf"\1{_PERSON}", line)
-    line = _APPROVAL.sub(rf"\1{_PERSON}", line)
+    import re
+
+    advises = "direnv allow" in line
+    if not colour or advises:
+        line = re.sub(_COLOUR, "", line)
+    if advises:
+        line = re.sub(_ADVICE, rf"\1{_PERSON}", line)
     return line.encode("utf-8", "backslashreplace").decode("utf-8")
 
 

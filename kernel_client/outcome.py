@@ -8,15 +8,11 @@ of the four, so an empty answer means that direnv found nothing to load.
 
 from __future__ import annotations
 
-import json
-import re
-
 from kernel_client import environment as env, gzenv
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from typing import Optional
 
 LOADED = "loaded"
 BLOCKED = "blocked"
@@ -48,11 +44,9 @@ OUTCOMES = frozenset(
 SAID = frozenset({BLOCKED, DENIED, FAILED, DEGRADED, TIMEOUT})
 """Outcomes that are held and said once, until something changes."""
 
-_ALLOW = re.compile(r"/direnv/allow/[0-9a-f]{64}\Z")
-_DENY = re.compile(r"/direnv/deny/[0-9a-f]{64}\Z")
 # bash names the program that it could not exec; only the label of an answer
 # without variables hangs on this line, never the environment.
-_LOST = re.compile(r"^[^\n]*:\d+: /[^\n]*direnv: ", re.MULTILINE)
+_LOST = r"(?m)^[^\n]*:\d+: /[^\n]*direnv: "
 
 
 class Answer:
@@ -71,7 +65,7 @@ class Answer:
         *,
         to_set: Mapping[str, str] | None = None,
         unset: Iterable[str] = (),
-        watches: Optional[list[gzenv.Watch]] = None,  # noqa: UP007, UP045
+        watches: list[gzenv.Watch] | None = None,
         reason: str = "",
     ) -> None:
         self.outcome = outcome
@@ -84,7 +78,7 @@ class Answer:
         return f"<Answer {self.outcome}: {len(self.set)} set, {len(self.unset)} unset>"
 
 
-def read(
+def read(  # noqa: PLR0911 - one row of the outcome table each
     code: int,
     stdout: bytes,
     *,
@@ -152,19 +146,31 @@ def _outcome(
 ) -> str:
     plain = bool(unset) or any(name not in env.THE_FOUR for name in to_set)
     if code == 1:
-        if any(exists for path, _, exists in watches or () if _ALLOW.search(path)):
+        if _in_store(watches, "allow"):
             return FAILED
         return UNSETTLED
     if plain:
         return LOADED
-    if any(exists for path, _, exists in watches or () if _DENY.search(path)):
+    if _in_store(watches, "deny"):
         return DENIED
-    if _LOST.search(said):
+    import re
+
+    if re.search(_LOST, said):
         return DEGRADED
     return LOADED
 
 
+def _in_store(watches: list[gzenv.Watch] | None, store: str) -> bool:
+    """Tell whether direnv found its own entry of the file in this store."""
+    return any(
+        exists and path[-64:].isalnum() and path[:-64].endswith(f"/direnv/{store}/")
+        for path, _, exists in watches or ()
+    )
+
+
 def _changes(stdout: bytes) -> dict[str, str | None] | None:
+    import json
+
     try:
         changes = json.loads(stdout)
     except (ValueError, RecursionError):
@@ -188,6 +194,8 @@ def _watches(text: str | None, root: str) -> list[gzenv.Watch] | None:
 
 
 def _first_error(said: str) -> str:
+    import re
+
     for line in said.splitlines():
         _, mark, rest = line.partition("direnv: error ")
         if mark:

@@ -11,7 +11,6 @@ from kernel_client import environment as env, gzenv
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from typing import Optional
 
     from kernel_client.snapshot import Snapshot
 
@@ -33,7 +32,7 @@ class Record:
         *,
         put_back: env.PutBack,
         left: Mapping[str, str],
-        snapshot: Optional[Snapshot],  # noqa: UP007, UP045
+        snapshot: Snapshot | None,
     ) -> None:
         self.root = root
         self.outcome = outcome
@@ -79,10 +78,10 @@ class Inherited:
 
     def __init__(
         self,
-        file: Optional[str],  # noqa: UP007, UP045
+        file: str | None,
         put_back: env.PutBack,
         left: Mapping[str, str],
-        watches: Optional[list[gzenv.Watch]],  # noqa: UP007, UP045
+        watches: list[gzenv.Watch] | None,
     ) -> None:
         self.file = file
         self.put_back = put_back

@@ -50,19 +50,15 @@ class Result:
         outcome: str,
         root_file: str | None = None,
         *,
-        set_names: tuple[str, ...] = (),
-        unset_names: tuple[str, ...] = (),
-        messages: tuple[str, ...] = (),
+        names: tuple[tuple[str, ...], tuple[str, ...]] = ((), ()),
         answered: str = NOBODY,
-        seconds: float = 0.0,
     ) -> None:
         self.outcome = outcome
         self.root_file = root_file
-        self.set_names = set_names
-        self.unset_names = unset_names
-        self.messages = messages
+        self.set_names, self.unset_names = names
+        self.messages: tuple[str, ...] = ()
         self.answered = answered
-        self.seconds = seconds
+        self.seconds = 0.0
 
     def __repr__(self) -> str:
         return (

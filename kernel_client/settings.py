@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 AUTO = "auto"
 OFF = "off"
 
+_FOREVER_S = 1e9
+
 
 class Settings:
     """How a client finds its sidecar and direnv, and how long it waits.
@@ -89,6 +91,6 @@ def _seconds(environ: Mapping[str, str], name: str, default: float) -> float:
         seconds = float(text)
     except ValueError:
         seconds = -1.0
-    if not 0 < seconds < 1e9:  # also refuses nan
+    if not 0 < seconds < _FOREVER_S:  # also refuses nan
         raise SettingError(f"{name} must be a number of seconds above 0")
     return seconds

@@ -76,10 +76,10 @@ class Link:
     """One connection, after its `welcome`. Not for use by two threads at once."""
 
     def __init__(self, connection: socket.socket, direnv: str | None) -> None:
-        import select  # noqa: PLC0415 - only kernels with a sidecar need it
+        import select
 
         self._socket = connection
-        self._socket.setblocking(False)
+        self._socket.settimeout(0)
         self._decoder = wire.Decoder()
         self._poll = select.poll()
         self._poll.register(connection, select.POLLIN)
@@ -101,7 +101,7 @@ class Link:
 
     def send(self, frame: wire.Frame) -> None:
         """Send a whole frame; raises SidecarError when it cannot be delivered."""
-        import select  # noqa: PLC0415 - loaded already
+        import select
 
         data = memoryview(wire.encode(frame))
         deadline = time.monotonic() + SILENCE_S
@@ -144,7 +144,9 @@ class Link:
         except OSError:
             raise SidecarError("closed", "the sidecar has gone") from None
         except ProtocolError as error:
-            raise SidecarError("protocol", f"the sidecar broke the protocol: {error}") from None
+            raise SidecarError(
+                "protocol", f"the sidecar broke the protocol: {error}"
+            ) from None
 
     def request(self, frame: wire.Frame, timeout_s: float = SILENCE_S) -> wire.Frame:
         """Send a frame and give its `done`; other frames are dropped meanwhile.
@@ -168,12 +170,19 @@ class Link:
         """Close this process's end."""
         self._socket.close()
 
+    def __del__(self) -> None:
+        # A client that was dropped without close() must not warn about a socket.
+        self._socket.close()
+
     def _greet(self) -> wire.Frame:
         self.send(self._said)
         deadline = time.monotonic() + _HELLO_S
         while time.monotonic() < deadline:
             for frame in self.receive(deadline - time.monotonic()):
-                if frame["type"] == "welcome" and frame["protocol"] == messages.PROTOCOL:
+                if (
+                    frame["type"] == "welcome"
+                    and frame["protocol"] == messages.PROTOCOL
+                ):
                     return frame
                 code = frame["code"] if frame["type"] == "error" else "protocol"
                 said = frame.get("message") or "the sidecar speaks another protocol"
@@ -192,7 +201,7 @@ def connect(settings: Settings, environ: Mapping[str, str], direnv: str | None) 
     Raises:
         SidecarError: there is none, or none to be trusted.
     """
-    import socket  # noqa: PLC0415 - only kernels with a sidecar need it
+    import socket
 
     if settings.fd is not None:
         try:
@@ -234,7 +243,7 @@ def command(settings: Settings, environ: Mapping[str, str]) -> str | None:
         return None
     if settings.sidecar != "auto":
         return settings.sidecar if os.access(settings.sidecar, os.X_OK) else None
-    import shutil  # noqa: PLC0415 - only starting needs it
+    import shutil
 
     beside = os.path.join(os.path.dirname(sys.executable or ""), "envwatch")
     if os.path.isabs(beside) and os.access(beside, os.X_OK):
@@ -251,7 +260,7 @@ def start(program: str, settings: Settings, environ: Mapping[str, str]) -> None:
     Raises:
         SidecarError: it could not be started.
     """
-    import subprocess  # noqa: PLC0415 - costs milliseconds, only starting needs it
+    import subprocess
 
     given = {
         name: value
@@ -266,7 +275,7 @@ def start(program: str, settings: Settings, environ: Mapping[str, str]) -> None:
     try:
         # The shell ends at once, so that the sidecar is nobody's child: it leaves
         # no zombie in the kernel.
-        subprocess.run(  # noqa: S603
+        subprocess.run(
             ["/bin/sh", "-c", '"$0" serve &', program],
             check=False,
             cwd="/",
@@ -277,7 +286,9 @@ def start(program: str, settings: Settings, environ: Mapping[str, str]) -> None:
             start_new_session=True,
         )
     except OSError as error:
-        raise SidecarError("absent", f"envwatch could not be started: {error.strerror}") from None
+        raise SidecarError(
+            "absent", f"envwatch could not be started: {error.strerror}"
+        ) from None
 
 
 def _cwd() -> wire.Frame | None:

@@ -17,7 +17,7 @@ import stat as mode_bits
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from typing import Optional
+    from typing import Any, Optional
 
     Stat = tuple[int, int, int, int, int]
     Entry = tuple[str, Optional[Stat], Optional[Stat], Optional[str]]
@@ -74,7 +74,7 @@ def digest(path: str) -> str | None:
         os.close(descriptor)
     if len(data) > MAX_DIGEST_BYTES:
         return None
-    from hashlib import sha256  # noqa: PLC0415 - costs 6 ms, only loads need it
+    from hashlib import sha256
 
     return sha256(data).hexdigest()
 
@@ -162,7 +162,7 @@ def to_wire(snapshot: Snapshot) -> Wire:
     ]
 
 
-def from_wire(wire: Wire) -> Snapshot:
+def from_wire(wire: Any) -> Snapshot:
     """Read the JSON form; raises ValueError, TypeError for another shape."""
     entries: list[Entry] = []
     for path, seen, link, found in wire:

@@ -247,11 +247,11 @@ def _no_instance() -> str | None:
 
 def _unmade(folder: Path, path: str) -> Iterator[Finding]:
     there = next(above for above in folder.parents if above.exists())
-    if os.access(there, os.W_OK | os.X_OK):
+    if there.is_dir() and os.access(there, os.W_OK | os.X_OK):
         yield Finding(Grade.OK, "socket", f"{path}, made when it is needed")
     else:
         remedy = "set ENVWATCH_SOCKET, or XDG_RUNTIME_DIR to a folder of your own"
-        yield Finding(Grade.FIX, "socket", f"{there} cannot be written", remedy)
+        yield Finding(Grade.FIX, "socket", f"{folder} cannot be made", remedy)
 
 
 def _absent(environ: Mapping[str, str], chosen: Settings, reason: str) -> Finding:

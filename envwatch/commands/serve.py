@@ -7,13 +7,32 @@ takes the socket that it is handed.
 
 from __future__ import annotations
 
+import math
 import os
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import click
 
-_SECONDS = click.FloatRange(min=0, min_open=True, max=1e9)
+
+class Seconds(click.FloatRange):
+    """A span of time; nan, which no range leaves out, is none."""
+
+    def __init__(self) -> None:
+        super().__init__(min=0, min_open=True, max=1e9)
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Any:
+        """Give the number."""
+        seconds = super().convert(value, param, ctx)
+        if math.isnan(seconds):
+            self.fail(f"{value} is no span of time", param, ctx)
+        return seconds
+
+
+_SECONDS = Seconds()
 _COUNT = click.IntRange(min=1)
 
 

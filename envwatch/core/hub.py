@@ -238,9 +238,9 @@ class Hub:
     def _add_base(self, session: Session, frame: Frame) -> bool:
         """Take in the environment of an export; tells whether it could be used."""
         fingerprint: str = frame["fingerprint"]
-        environment: Any = frame["environment"]
-        if not isinstance(environment, dict):
+        if not isinstance(frame["environment"], dict):
             raise ProtocolError("shape", "export: environment is no object")
+        environment: dict[Any, Any] = frame["environment"]
         try:
             self.answers.bases.add(fingerprint, environment)
         except ProtocolError as error:

@@ -168,9 +168,12 @@ def test_socket_folder_is_made_when_needed(person: Person) -> None:
         ("ok", f"{path}, made when it is needed")
     ]
 
-    ended = person.run("doctor", environ={"ENVWATCH_SOCKET": "/proc/x/sock"})
+    file = person.world.write("file", "")
+    path = str(file / "new" / "sock")
+    ended = person.run("doctor", environ={"ENVWATCH_SOCKET": path})
 
     assert found(ended, "socket")[0][0] == "fix"
+    assert ended.code == 1
 
 
 @one_version

@@ -41,7 +41,8 @@ def test_options_come_before_settings(person: Person, direnvs: dict[str, str]) -
             connection.settimeout(10)
             connection.connect(str(path))
             connection.sendall(hello())
-            welcome = json.loads(connection.makefile().readline())
+            with connection.makefile() as said:
+                welcome = json.loads(said.readline())
     finally:
         process.send_signal(signal.SIGTERM)
         ended = person.ended(process)
@@ -67,10 +68,12 @@ def test_stdio(person: Person) -> None:
     with ours:
         ours.settimeout(20)
         ours.sendall(hello())
-        welcome = json.loads(ours.makefile().readline())
+        with ours.makefile() as said:
+            welcome = json.loads(said.readline())
+    ended = person.ended(process)
 
     assert welcome["type"] == "welcome"
-    assert process.wait(20) == 0
+    assert ended.code == 0
     assert not person.socket.exists()
 
 

@@ -76,7 +76,7 @@ class Play:
 
     def take(self, kind: type[E]) -> list[E]:
         """Take the effects of one kind that were asked for."""
-        found = [each for each in self.effects if isinstance(each, kind)]
+        found: list[E] = [each for each in self.effects if isinstance(each, kind)]
         self.effects = [each for each in self.effects if not isinstance(each, kind)]
         return found
 

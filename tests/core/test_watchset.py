@@ -14,9 +14,9 @@ def test_folders_are_those_of_all_keys() -> None:
     watched = WatchSet()
     watched.put(A, snapshot_of("/a"), frozenset({"/a", "/home"}))
     watched.put(B, snapshot_of("/b"), frozenset({"/b", "/home"}))
-    assert watched.changed() == {"/a", "/b", "/home"}
+    assert watched.changed() == frozenset({"/a", "/b", "/home"})
     watched.remove(A)
-    assert watched.changed() == {"/b", "/home"}
+    assert watched.changed() == frozenset({"/b", "/home"})
     assert watched.touched(["/home", "/a"]) == [B]
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
@@ -31,16 +33,45 @@ DAY = (
     "allow",
 )
 
+Kernels = Callable[[Path | None], Kernel]
+Pairs = Callable[[Path | None], Pair]
 
-def test_a_day(world: World, daemons: dict[str, Daemon], version: str) -> None:
+
+@pytest.fixture
+def kernels(world: World) -> Iterator[Kernels]:
+    """Give a maker of kernels, which closes them."""
+    with ExitStack() as stack:
+
+        def make(socket: Path | None) -> Kernel:
+            return stack.enter_context(
+                closing(Kernel(world.environ, settings_of(socket)))
+            )
+
+        yield make
+
+
+@pytest.fixture
+def pairs(world: World) -> Iterator[Pairs]:
+    """Give a maker of pairs, which closes them."""
+    with ExitStack() as stack:
+
+        def make(socket: Path | None) -> Pair:
+            return stack.enter_context(closing(Pair(world, socket=socket)))
+
+        yield make
+
+
+def test_a_day(
+    kernels: Kernels, world: World, daemons: dict[str, Daemon], version: str
+) -> None:
     """Through a day of edits, both say and hold the same after each step."""
     world.folder("w/deep")
     world.folder("out")
     world.envrc("b", f"echo hello\n{exports('FOO', 'KEEP', tag='b')}")
     world.envrc("w", f"PATH_add bin\n{exports('FOO')}", allow=False)
-    kernels = {
-        "direct": Kernel(world.environ, settings_of(None)),
-        "sidecar": Kernel(world.environ, settings_of(daemons[version].socket)),
+    both = {
+        "direct": kernels(None),
+        "sidecar": kernels(daemons[version].socket),
     }
     for number, act in enumerate(DAY):
         if act.startswith("go "):
@@ -59,7 +90,7 @@ def test_a_day(world: World, daemons: dict[str, Daemon], version: str) -> None:
             world.envrc("b", "exit 3\n")
         elif act == "delete":
             world.path("w/.envrc").unlink()
-        results = {name: kernel.refresh() for name, kernel in kernels.items()}
+        results = {name: kernel.refresh() for name, kernel in both.items()}
         ours, theirs = results["direct"], results["sidecar"]
         assert ours.outcome == theirs.outcome, act
         assert ours.messages == theirs.messages, act
@@ -68,9 +99,7 @@ def test_a_day(world: World, daemons: dict[str, Daemon], version: str) -> None:
             theirs.set_names,
             theirs.unset_names,
         )
-        assert kernels["direct"].environ == kernels["sidecar"].environ, act
-    for kernel in kernels.values():
-        kernel.close()
+        assert both["direct"].environ == both["sidecar"].environ, act
 
 
 @pytest.mark.parametrize(
@@ -97,7 +126,7 @@ def test_a_day(world: World, daemons: dict[str, Daemon], version: str) -> None:
     ],
 )
 def test_odd_file(
-    world: World, daemons: dict[str, Daemon], version: str, body: str
+    kernels: Kernels, world: World, daemons: dict[str, Daemon], version: str, body: str
 ) -> None:
     """What is odd about a file is said in the same words in both modes."""
     if body == "broken":
@@ -105,8 +134,8 @@ def test_odd_file(
         world.toml("this is not toml\n")
     else:
         world.envrc("w", exports("FOO") + body)
-    direct = Kernel(world.environ, settings_of(None))
-    sidecar = Kernel(world.environ, settings_of(daemons[version].socket))
+    direct = kernels(None)
+    sidecar = kernels(daemons[version].socket)
     os.chdir(world.path("w"))
 
     ours, theirs = direct.refresh(), sidecar.refresh()
@@ -118,13 +147,11 @@ def test_odd_file(
             environ.pop("DIRENV_DIFF")  # the watches in it have moved on
             environ.pop("DIRENV_WATCHES")
     assert direct.environ == sidecar.environ
-    direct.close()
-    sidecar.close()
 
 
-def test_sidecar_is_killed(world: World, daemon: Daemon) -> None:
+def test_sidecar_is_killed(pairs: Pairs, world: World, daemon: Daemon) -> None:
     """When the sidecar dies the kernel goes to direnv, and comes back to the next one."""
-    pair = Pair(world, socket=daemon.socket)
+    pair = pairs(daemon.socket)
     world.envrc("w", exports("FOO"))
     assert pair.step("w", outcome="loaded").result.answered == "sidecar"
     daemon.kill()
@@ -137,72 +164,67 @@ def test_sidecar_is_killed(world: World, daemon: Daemon) -> None:
     answered = ""
     for number in range(3, 10):
         world.envrc("w", exports("FOO", tag=str(number)))
-        answered = pair.step(outcome="loaded", alone=True).result.answered
+        answered = pair.step(outcome="loaded", alone=None).result.answered
         if answered == "sidecar":
             break
-    pair.close()
     assert answered == "sidecar"
 
 
-def test_sidecar_is_stopped_in_a_workspace(world: World, daemon: Daemon) -> None:
+def test_sidecar_is_stopped_in_a_workspace(
+    pairs: Pairs, world: World, daemon: Daemon
+) -> None:
     """Leaving after the sidecar has gone needs nobody."""
-    pair = Pair(world, socket=daemon.socket)
+    pair = pairs(daemon.socket)
     world.envrc("w", exports("FOO"))
     pair.step("w", outcome="loaded")
     daemon.kill()
 
     pair.step("", outcome="unloaded")
-    pair.close()
 
 
 def test_socket_in_a_folder_that_others_can_write(
-    world: World, daemons: dict[str, Daemon], version: str
+    pairs: Pairs, world: World, daemons: dict[str, Daemon], version: str
 ) -> None:
     """A socket that others could have put there is not used; direnv is."""
     folder = world.folder("open")
     folder.chmod(0o777)
     link = folder / "sock"
     link.symlink_to(daemons[version].socket)
-    pair = Pair(world, socket=link)
+    pair = pairs(link)
     world.envrc("w", exports("FOO"))
 
     assert pair.step("w", alone=True, messages=False).result.answered == "direnv"
-    pair.close()
 
 
 @pytest.mark.parametrize("socket_name", ["missing", "missing/too"])
-def test_no_sidecar(world: World, socket_name: str) -> None:
+def test_no_sidecar(pairs: Pairs, world: World, socket_name: str) -> None:
     """Without a sidecar at the socket, everything works and nothing is said of it."""
-    pair = Pair(world, socket=world.folder("s") / socket_name)
+    pair = pairs(world.folder("s") / socket_name)
     world.envrc("w", exports("FOO"))
 
     pair.step("w", outcome="loaded", alone=True)
-    pair.close()
 
 
 def test_sidecar_of_another_version(
-    world: World, daemons: dict[str, Daemon], version: str
+    pairs: Pairs, world: World, daemons: dict[str, Daemon], version: str
 ) -> None:
     """A sidecar that runs another direnv is not used."""
     other = daemons["2.32" if world.is_newer else "2.37"]
-    pair = Pair(world, socket=other.socket)
+    pair = pairs(other.socket)
     world.envrc("w", exports("FOO"))
 
     assert pair.step("w", outcome="loaded", alone=True).result.answered == "direnv"
-    pair.close()
 
 
 def test_second_kernel_gets_the_kept_answer(
-    world: World, daemons: dict[str, Daemon], version: str
+    pairs: Pairs, world: World, daemons: dict[str, Daemon], version: str
 ) -> None:
     """A second kernel over the same base gets the answer without a second evaluation."""
     world.envrc("w", f"echo x >>../runs\n{exports('FOO')}")
-    pairs = [Pair(world, socket=daemons[version].socket) for _ in range(5)]
+    five = [pairs(daemons[version].socket) for _ in range(5)]
     os.chdir(world.path("w"))
-    for pair in pairs:
+    for pair in five:
         assert pair.kernel.refresh().outcome == "loaded"
         assert pair.environ["FOO"] == secret("FOO")
 
     assert Path(world.path("runs")).read_text() == "x\n"
-    for pair in pairs:
-        pair.close()

@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from pprint import pformat
 from typing import Any
 
 import pytest
@@ -333,9 +334,12 @@ class Life(RuleBasedStateMachine):
 
     def compare(self, number: int) -> None:
         """Compare a whole environment, and look for what nobody has allowed."""
-        ours, shell = self.kernels[number].environ, self.shells[number]
+        kernel, shell = self.kernels[number], self.shells[number]
+        ours, last = kernel.environ, kernel.last
         found = reference.difference(ours, shell.environ)
-        assert not found, (number, shell.root, found)
+        if found:
+            said = () if last is None else last.messages
+            raise AssertionError(pformat((number, last, said, shell.root, found)))
         held = {
             tag
             for value in ours.values()

@@ -29,19 +29,21 @@ def forked(work: Callable[[], Any]) -> Any:
                 text = json.dumps(["gave", work()])
             except BaseException:  # noqa: BLE001 - the parent raises it
                 text = json.dumps(["failed", traceback.format_exc()])
-            with open(writing, "w", encoding="ascii") as pipe:
+            with open(writing, "w", encoding="utf-8") as pipe:
                 pipe.write(text)
         finally:
             os._exit(0)
     os.close(writing)
     try:
-        with open(reading, encoding="ascii") as pipe:
+        with open(reading, encoding="utf-8") as pipe:
             if not select.select([pipe], [], [], DEADLINE_S)[0]:
                 os.kill(pid, signal.SIGKILL)
                 raise AssertionError("the forked child gave nothing in time")
-            how, value = json.loads(pipe.read() or '["failed", "the child died"]')
+            text = pipe.read()
     finally:
-        os.waitpid(pid, 0)
+        _, status = os.waitpid(pid, 0)
+    assert text, f"the child ended with wait status {status} and gave nothing"
+    how, value = json.loads(text)
     assert how == "gave", value
     return value
 

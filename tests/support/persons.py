@@ -88,7 +88,7 @@ class Person:
             raise
         ended = Ended(
             process.returncode,
-            out.decode(errors="replace"),
+            (out or b"").decode(errors="replace"),
             err.decode(errors="replace"),
         )
         planted.collect(f"{process.args}, stdout", ended.out)

@@ -137,6 +137,11 @@ class Stage:
 
         self.until("the sidecar has evaluated the edit", is_ready)
 
+    def pause(self, seconds: float) -> None:
+        """Let time pass, as a person does between two edits."""
+        end = time.monotonic() + seconds
+        self.until("time passes", lambda: time.monotonic() >= end)
+
     def until(self, what: str, condition: Callable[[], bool]) -> None:
         """Wait for a condition.
 
