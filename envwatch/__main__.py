@@ -22,8 +22,10 @@ import sys
 from collections.abc import Sequence
 
 import click
+from click.shell_completion import shell_complete
 
-from envwatch.cli import COMPLETION_VARIABLE, cli
+from envwatch.cli import cli
+from envwatch.commands.completion import COMPLETION_VARIABLE
 from kernel_client.errors import DirenvError, SettingError, SidecarError
 
 USAGE = 2
@@ -51,13 +53,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: Sequence[str] | None) -> int:
+    """Do what `cli.main()` does, but for its own ways to say and to exit."""
     try:
-        code = cli.main(
-            None if arguments is None else list(arguments),
-            prog_name="envwatch",
-            complete_var=COMPLETION_VARIABLE,
-            standalone_mode=False,
-        )
+        asked = os.environ.get(COMPLETION_VARIABLE)
+        if asked:
+            return shell_complete(cli, {}, "envwatch", COMPLETION_VARIABLE, asked)
+        given = list(sys.argv[1:] if arguments is None else arguments)
+        with cli.make_context("envwatch", given) as context:
+            code = cli.invoke(context)
+    except click.exceptions.Exit as ended:
+        return ended.exit_code
     except (click.Abort, KeyboardInterrupt):
         return INTERRUPTED
     except BrokenPipeError:

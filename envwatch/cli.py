@@ -21,8 +21,6 @@ COMMANDS = {
 }
 """Every command with its one line of help, so that `--help` imports none of them."""
 
-COMPLETION_VARIABLE = "_ENVWATCH_COMPLETE"
-
 
 class Commands(click.Group):
     """A group whose commands are modules of `envwatch.commands`."""

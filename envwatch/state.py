@@ -84,10 +84,11 @@ def look(
         state = State.UNREADABLE if skipped else State.NONE
         root = skipped[0][0] if skipped else None
         return Workspace(folder=folder, root=root, state=state, notes=tuple(notes))
-    state = _state(found.allowed, found.root, environ)
+    root = _found(found.root, folder)
+    state = _state(found.allowed, root, environ)
     if state in (State.NEW, State.CHANGED) and not _keeps_denials(version):
         notes.append(f"direnv {version} cannot tell denied from blocked")
-    return Workspace(folder=folder, root=found.root, state=state, notes=tuple(notes))
+    return Workspace(folder=folder, root=root, state=state, notes=tuple(notes))
 
 
 def was_allowed(root: str, environ: Mapping[str, str]) -> bool:
@@ -125,6 +126,17 @@ def _state(allowed: int, root: str, environ: Mapping[str, str]) -> State:
     if allowed != 1:
         return State.DENIED
     return State.CHANGED if was_allowed(root, environ) else State.NEW
+
+
+def _found(said: str, folder: str) -> str:
+    """Give the path of the root file that direnv has found.
+
+    What it prints has replaced bytes that are no UTF-8, and the text of 2.32 ends
+    at a newline; then the file is the one that a kernel would find.
+    """
+    seen = (roots.walk(folder, dotenv=dotenv).root for dotenv in (False, True))
+    nearest = [path for path in seen if path is not None]
+    return said if said in nearest or not nearest else nearest[0]
 
 
 def _keeps_denials(version: str) -> bool:

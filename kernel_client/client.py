@@ -213,8 +213,9 @@ class Client:
             root = walk.root
             if root is None:
                 return self._leave(walk)
-            forced = self._answers.reload_wanted(root) or forced
-            if not forced and (self._loaded.still(root) or self._loaded.adopt(root)):
+            # Somebody else's reload is only followed; our own is told to all.
+            due = self._answers.reload_wanted(root) or forced
+            if not due and (self._loaded.still(root) or self._loaded.adopt(root)):
                 return self._stay(walk)
             request = self._loaded.request(direnv, root, self.settings.withheld)
             answer, answered = self._ask(request, forced=forced)
@@ -320,7 +321,8 @@ class Client:
         )
         return self._unchanged
 
-    def _forked(self) -> None:
+    def forked(self) -> None:
+        """In a forked child: start again without the parent's connection."""
         self._lock = RLock()
         self._busy = False
         self._checks.clear()
@@ -366,7 +368,7 @@ def _after_fork_in_child() -> None:
     for known in _clients:
         client = known()
         if client is not None:
-            client._forked()  # noqa: SLF001 - of this module
+            client.forked()
 
 
 os.register_at_fork(after_in_child=_after_fork_in_child)

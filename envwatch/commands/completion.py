@@ -10,12 +10,14 @@ from __future__ import annotations
 import click
 from click.shell_completion import get_completion_class
 
-from envwatch.cli import COMPLETION_VARIABLE, cli
+COMPLETION_VARIABLE = "_ENVWATCH_COMPLETE"
+"""Set by the script when it asks the command what fits."""
 
 
 @click.command("completion")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
-def command(shell: str) -> None:
+@click.pass_context
+def command(context: click.Context, shell: str) -> None:
     """Print the script that completes `envwatch` in a shell.
 
     For bash: eval "$(envwatch completion bash)" in ~/.bashrc.
@@ -24,5 +26,6 @@ def command(shell: str) -> None:
     if kind is None:
         raise click.UsageError(f"click has no completion for {shell}")
     # Not source(): it runs bash to ask for its version, and says so when it is old.
-    script = kind(cli, {}, "envwatch", COMPLETION_VARIABLE)
+    group = context.find_root().command
+    script = kind(group, {}, "envwatch", COMPLETION_VARIABLE)
     click.echo(script.source_template % script.source_vars())

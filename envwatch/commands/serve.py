@@ -52,7 +52,7 @@ _COUNT = click.IntRange(min=1)
     help="Evaluate when something changes, before a kernel asks.",
 )
 @click.option("--log", metavar="FILE", help="Log to a file in place of stderr.")
-def command(*, stdio: bool, **options: object) -> None:
+def command(*, stdio: bool, **options: Any) -> None:
     """Run the sidecar in the foreground; a kernel does so by itself when needed."""
     from envwatch.config import Config
 
@@ -60,7 +60,7 @@ def command(*, stdio: bool, **options: object) -> None:
     for name in ("socket", "log"):
         if name in given:
             given[name] = str(Path(str(given[name])).absolute())
-    config = replace(Config.of(os.environ), **given)  # type: ignore[arg-type]
+    config = replace(Config.of(os.environ), **given)
 
     from envwatch.runtime import daemon
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ _TURN_S = 0.01
 
 
 @contextmanager
-def reached(environ: Mapping[str, str]) -> Iterator[Link]:
+def reached(environ: Mapping[str, str]) -> Generator[Link]:
     """Give a connection to the sidecar that the environment's settings name.
 
     Raises:

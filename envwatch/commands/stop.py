@@ -15,7 +15,7 @@ from envwatch.commands import sidecars
 from envwatch.errors import Temporary
 from kernel_client import messages
 
-_DEADLINE_S = 10.0
+_DEADLINE_S = 5.0
 
 
 @click.command("stop")

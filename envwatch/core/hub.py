@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from envwatch.core import frames, report
+from envwatch.core import frames, report, sweep
 from envwatch.core.answers import Answers
 from envwatch.core.diffs import Diffs
 from envwatch.core.events import (
@@ -38,9 +38,6 @@ from kernel_client import messages
 from kernel_client.errors import ProtocolError
 
 HELLO_S = 10.0
-GONE_S = 600.0
-"""What is kept of a root file outlives its last kernel for so long."""
-
 MAX_BASES_BYTES = 64 * 1024 * 1024
 """More than this in environments: those that nobody uses go at once."""
 
@@ -240,16 +237,15 @@ class Hub:
         fingerprint: str = frame["fingerprint"]
         if not isinstance(frame["environment"], dict):
             raise ProtocolError("shape", "export: environment is no object")
-        environment: dict[Any, Any] = frame["environment"]
         try:
-            self.answers.bases.add(fingerprint, environment)
+            self.answers.bases.add(fingerprint, frame["environment"])
         except ProtocolError as error:
             if error.code != "fingerprint":
                 raise
             self._error(session, frame["id"], error.code, str(error))
             return False
         if self.answers.bases.size > MAX_BASES_BYTES:
-            self._drop_bases({fingerprint})
+            sweep.drop_bases(self.answers, {fingerprint})
         return True
 
     def _reload(self, session: Session, frame: Frame) -> None:
@@ -339,29 +335,13 @@ class Hub:
                 self._refuse(session, None, "order", "no hello came in time")
         if now - self._swept >= self.rules.sweep_s:
             self._swept = now
-            self._sweep(now)
+            self._compare_all()
+            folders = self.answers.watchset.folders
+            if folders:
+                self._out.append(Watch(folders))
+            sweep.drop_unused(self.answers, now)
         if not len(self.sessions) and now - self._alone_since >= self.rules.idle_s:
             self._stop("idle")
-
-    def _sweep(self, now: float) -> None:
-        self._compare_all()
-        folders = self.answers.watchset.folders
-        if folders:
-            self._out.append(Watch(folders))
-        for root, workspace in list(self.schedule.workspaces.items()):
-            left = workspace.left_at
-            if left is not None and now - left >= GONE_S:
-                self.answers.diffs.drop_root(root)
-            is_used = self.sessions.kernels(root) or self.answers.diffs.of_root(root)
-            if not is_used and workspace.state == "idle":
-                del self.schedule.workspaces[root]
-        self._drop_bases(set())
-
-    def _drop_bases(self, more: set[str]) -> None:
-        used = self.sessions.fingerprints() | more
-        used |= {kept.key.fingerprint for kept in self.answers.diffs}
-        used |= {each.key.fingerprint for each in self.schedule.running.values()}
-        self.answers.bases.keep_only(used)
 
     def _compare_all(self) -> None:
         for key in self.answers.watchset.keys():  # noqa: SIM118 - not a mapping

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import select
 import socket
 from typing import Protocol
+
+from envwatch.errors import Refused
 
 
 class Channel(Protocol):
@@ -51,11 +54,19 @@ class SocketChannel:
 
 
 class StdioChannel:
-    """This process's stdin and stdout, taken from everybody else in it."""
+    """This process's stdin and stdout, taken from everybody else in it.
+
+    Raises `Refused` when stdin is a file, which the loop cannot wait for.
+    """
 
     __slots__ = ("_blocking", "reading", "writing")
 
     def __init__(self) -> None:
+        try:
+            with select.epoll() as probe:
+                probe.register(0, select.EPOLLIN)
+        except OSError:
+            raise Refused("--stdio needs a pipe or a socket as stdin") from None
         # What anybody prints must not get between frames.
         self.reading = os.dup(0)
         self.writing = os.dup(1)

@@ -10,16 +10,18 @@ import socket
 import time
 import traceback
 from collections import deque
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import anyio
+from anyio import to_thread
 from anyio.abc import TaskGroup
 
 from envwatch import __version__
 from envwatch.config import Config
 from envwatch.core.events import (
     Close,
+    Closed,
     Compare,
     Connected,
     Effect,
@@ -36,7 +38,7 @@ from envwatch.core.events import (
 )
 from envwatch.core.hub import Hub, Rules
 from envwatch.runtime.channel import Channel, SocketChannel, StdioChannel
-from envwatch.runtime.connection import STALLED_S, Connection
+from envwatch.runtime.connection import STALLED_S, Connection, Unread
 from envwatch.runtime.evaluator import Evaluator
 from envwatch.runtime.listener import Listener
 from envwatch.runtime.watcher import Watcher
@@ -46,10 +48,9 @@ from kernel_client.errors import DirenvError
 TICK_S = 0.8
 """Below a second, so that a kernel that waits hears something each second."""
 
-MAX_UNREAD_BYTES = 128 * 1024 * 1024
-"""Unfinished frames of all peers together: the biggest is cut off above it."""
-
 MAX_FILES = 65536
+
+_STOPS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 LAST_WORDS_S = 1.0
 """How long peers have at the end to take what was sent to them."""
@@ -82,8 +83,10 @@ class Daemon:
         self._config = config
         self._events: deque[Event] = deque()
         self._is_busy = False
+        self._is_for_one = False
         self._numbers = 0
         self._connections: dict[int, Connection] = {}
+        self._unread = Unread(self._cut_biggest)
         self._watcher: Watcher | None = None
         self._stopping = anyio.Event()
         self._hub: Hub
@@ -93,6 +96,15 @@ class Daemon:
 
     async def run(self, listener: Listener | None, channel: Channel | None) -> None:
         """Serve until something stops it."""
+        with anyio.open_signal_receiver(*_STOPS) as signals:
+            await self._serve(listener, channel, signals)
+
+    async def _serve(
+        self,
+        listener: Listener | None,
+        channel: Channel | None,
+        signals: AsyncIterator[signal.Signals],
+    ) -> None:
         # Late: it costs more than all the rest, and peers can connect already.
         from envwatch.runtime.logs import logger  # noqa: PLC0415
 
@@ -104,7 +116,9 @@ class Daemon:
                 concurrency=self._config.concurrency,
                 kill_s=self._config.kill_s,
             )
-            self._hub = Hub(self._rules(), time.monotonic())
+            self._tasks.start_soon(self._obey, signals)
+            rules = await to_thread.run_sync(self._rules)
+            self._hub = Hub(rules, time.monotonic())
             self._log(
                 "started",
                 version=__version__,
@@ -112,19 +126,22 @@ class Daemon:
                 socket=None if listener is None else self._config.socket,
                 direnv=self._hub.rules.direnv,
             )
-            self._tasks.start_soon(self._signals)
             self._tasks.start_soon(self._ticks)
             if listener is not None:
                 self._tasks.start_soon(listener.accept, self._welcome, self._log)
             if channel is not None:
-                self._tasks.start_soon(self._only, channel)
+                self._only(channel)
             await self._stopping.wait()
-            await self._end(listener)
+            await self._end()
         self._log("stopped")
 
     def handle(self, event: Event) -> None:
         """Give the hub an event, and do at once what it asks for."""
         self._events.append(event)
+        if isinstance(event, Closed):
+            self._connections.pop(event.session, None)
+            if self._is_for_one:
+                self._stopping.set()
         if self._is_busy:
             return
         self._is_busy = True
@@ -132,7 +149,7 @@ class Daemon:
             while self._events:
                 event = self._events.popleft()
                 for effect in self._effects(event):
-                    self._perform(effect)
+                    self._perform_safely(effect)
         finally:
             self._is_busy = False
 
@@ -140,19 +157,28 @@ class Daemon:
         try:
             return self._hub.handle(event, time.monotonic())
         except Exception as error:  # noqa: BLE001 - one event, not all kernels
-            # Where, but not what: the text could have a value in it.
-            frame = traceback.extract_tb(error.__traceback__)[-1]
-            where = f"{Path(frame.filename).name}:{frame.lineno}"
-            self._log("bug", kind=type(error).__name__, where=where)
+            self._bug(error)
             session = getattr(event, "session", None)
             return [] if session is None else [Close(session)]
+
+    def _perform_safely(self, effect: Effect) -> None:
+        try:
+            self._perform(effect)
+        except Exception as error:  # noqa: BLE001 - one effect, not all kernels
+            self._bug(error)
+
+    def _bug(self, error: Exception) -> None:
+        """Say where, but not what: the text could have a value in it."""
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        where = f"{Path(frame.filename).name}:{frame.lineno}"
+        self._log("bug", kind=type(error).__name__, where=where)
 
     def _perform(self, effect: Effect) -> None:  # noqa: C901 - a branch each
         match effect:
             case Send(number, data):
                 connection = self._connections.get(number)
                 if connection is not None:
-                    connection.send(data, time.monotonic())
+                    connection.send(data)
             case Compare():
                 self._evaluator.compare(effect)
             case Evaluate():
@@ -184,25 +210,18 @@ class Daemon:
     # ------------------------------------------------------------ peers
 
     def _welcome(self, peer: socket.socket) -> None:
-        self._tasks.start_soon(self._talk, SocketChannel(peer))
+        self._talk(SocketChannel(peer))
 
-    async def _talk(self, channel: Channel) -> None:
+    def _only(self, channel: Channel) -> None:
+        self._is_for_one = True
+        self._talk(channel)
+
+    def _talk(self, channel: Channel) -> None:
         self._numbers += 1
-        number = self._numbers
-        connection = Connection(number, channel, self.handle, self._flush)
-        self._connections[number] = connection
-        self.handle(Connected(number))
-        try:
-            await connection.serve()
-        finally:
-            del self._connections[number]
-
-    async def _only(self, channel: Channel) -> None:
-        await self._talk(channel)
-        self._stopping.set()
-
-    def _flush(self, connection: Connection) -> None:
-        self._tasks.start_soon(connection.flush, time.monotonic)
+        connection = Connection(self._numbers, channel, self.handle, self._unread)
+        self._connections[connection.number] = connection
+        self.handle(Connected(connection.number))
+        connection.open()
 
     # ------------------------------------------------------------ time and end
 
@@ -229,12 +248,10 @@ class Daemon:
         except DirenvError:
             return None
 
-    async def _signals(self) -> None:
-        stops = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-        with anyio.open_signal_receiver(*stops) as signals:
-            async for number in signals:
-                self._log("stopping", reason=signal.Signals(number).name)
-                self._stopping.set()
+    async def _obey(self, signals: AsyncIterator[signal.Signals]) -> None:
+        async for number in signals:
+            self._log("stopping", reason=signal.Signals(number).name)
+            self._stopping.set()
 
     async def _ticks(self) -> None:
         while True:
@@ -243,23 +260,20 @@ class Daemon:
             self._cut_off(time.monotonic())
 
     def _cut_off(self, now: float) -> None:
-        """Cut off peers that read nothing, and the one that makes us hold most."""
-        unread = 0
+        """Cut off peers that read nothing."""
         for connection in list(self._connections.values()):
-            unread += connection.unread
             since = connection.stalled_since
             if since is not None and now - since >= STALLED_S:
                 self._log("cut_off", reason="it reads nothing")
                 connection.cut()
-        if unread > MAX_UNREAD_BYTES:
-            biggest = max(self._connections.values(), key=lambda each: each.unread)
-            self._log("cut_off", reason="too much of unfinished frames")
-            biggest.cut()
 
-    async def _end(self, listener: Listener | None) -> None:
-        """Leave nothing behind: no process, no socket, no half answer."""
-        if listener is not None:
-            listener.close()
+    def _cut_biggest(self) -> None:
+        biggest = max(self._connections.values(), key=lambda each: each.unread)
+        self._log("cut_off", reason="too much of unfinished frames")
+        biggest.cut()
+
+    async def _end(self) -> None:
+        """Leave nothing behind: no process, no thread, no half answer."""
         self._evaluator.kill_all()
         if self._watcher is not None:
             self._watcher.close()
@@ -268,6 +282,8 @@ class Daemon:
                 each.stalled_since for each in self._connections.values()
             ):
                 await anyio.sleep(0.01)
+        for connection in list(self._connections.values()):
+            connection.cut()
         self._tasks.cancel_scope.cancel()
 
 

@@ -92,8 +92,8 @@ class Evaluator:
                 from_thread.run_sync(self._handle, Line(effect.evaluation, line))
 
         root = effect.key.root
-        before = snapshot.take((root, *effect.known))
         try:
+            before = snapshot.take((root, *effect.known))
             done = evaluation.evaluate(
                 effect.key.direnv,
                 root,
@@ -103,10 +103,11 @@ class Evaluator:
                 on_line=said,
                 cancellation=cancellation,
             )
+            return result(done, before)
         except Exception as error:  # noqa: BLE001 - one answer, not the sidecar
             # Its text could have a value in it.
             reason = f"envwatch: the evaluation failed ({type(error).__name__})"
-            done = evaluation.Evaluated(
+            broken = evaluation.Evaluated(
                 outcome.BROKEN,
                 to_set={},
                 unset=(),
@@ -114,7 +115,7 @@ class Evaluator:
                 snapshot=None,
                 seconds=0.0,
             )
-        return result(done, before)
+            return result(broken, ())
 
 
 def result(done: evaluation.Evaluated, before: Snapshot) -> Result:
@@ -150,7 +151,10 @@ _TELL_NOTHING = frozenset({outcome.BROKEN, outcome.ABSENT, outcome.CANCELLED})
 
 
 def _compared(effect: Compare) -> Compared:
-    now = snapshot.compare(effect.snapshot)
+    try:
+        now = snapshot.compare(effect.snapshot)
+    except (OSError, ValueError):
+        now = None
     is_same = now is None or now is effect.snapshot
     return Compared(effect.key, now, b"" if is_same else _wire(now))
 

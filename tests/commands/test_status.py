@@ -17,7 +17,7 @@ from tests.support.persons import Person
 from tests.support.planted import exports
 
 CANNOT_TELL = "cannot tell denied from blocked"
-KEYS = {
+KEYS: dict[str, type | tuple[type, ...]] = {
     "folder": str,
     "root_file": (str, type(None)),
     "state": str,
@@ -27,6 +27,10 @@ KEYS = {
     "direnv": dict,
     "sidecar": dict,
 }
+SIDECAR_KEYS = (
+    *("running", "socket", "reason", "version", "pid", "uptime_s", "direnv"),
+    *("kernels", "evaluations", "kept_bytes", "watching"),
+)
 
 one_version = pytest.mark.parametrize("version", [OLDER], indirect=True)
 
@@ -81,7 +85,7 @@ def test_changed_since_it_was_allowed(person: Person) -> None:
 
 def test_approval_of_another_file_is_no_approval(person: Person) -> None:
     """Only an entry for this very path tells that the file was allowed before."""
-    person.world.envrc("other", exports("A"))
+    person.world.envrc("v", exports("A"))
     person.world.envrc("w", exports("A"), allow=False)
 
     assert person.run("status", "w").code == 10
@@ -207,6 +211,7 @@ def test_json_without_a_sidecar(person: Person) -> None:
     assert found["sidecar"]["running"] is False
     assert str(person.socket) in found["sidecar"]["reason"]
     assert found["sidecar"]["watching"] is None
+    assert set(found["sidecar"]) == set(SIDECAR_KEYS)
 
 
 def test_with_a_sidecar(attended: Person, daemon: Daemon) -> None:
@@ -240,17 +245,9 @@ def test_with_a_sidecar(attended: Person, daemon: Daemon) -> None:
     assert sidecar["reason"] is None
     assert sidecar["direnv"]["path"] == daemon.direnv
     assert sidecar["watching"]["state"] == "ok"
-    assert set(sidecar) == set(attended_keys())
+    assert set(sidecar) == set(SIDECAR_KEYS)
     assert f"pid {daemon.process.pid}" in text
     assert ": loaded, served to 1 kernel" in text
-
-
-def attended_keys() -> list[str]:
-    """Name the keys of `sidecar`, which are the same with and without one."""
-    return [
-        *("running", "socket", "reason", "version", "pid", "uptime_s", "direnv"),
-        *("kernels", "evaluations", "kept_bytes", "watching"),
-    ]
 
 
 def test_sidecar_with_another_direnv(attended: Person, direnvs: dict[str, str]) -> None:

@@ -68,10 +68,10 @@ def peer(person: Person) -> Iterator[Peer]:
 
 
 class Peer:
-    """Takes one connection after the other, says something, and then nothing."""
+    """Answers each first, second, … frame of a connection as it was told to."""
 
     def __init__(self, path: Path) -> None:
-        self.said = b""
+        self.answers: list[bytes] = []
         self._listening = socket.socket(socket.AF_UNIX)
         self._listening.bind(str(path))
         self._listening.listen()
@@ -94,21 +94,32 @@ class Peer:
             except OSError:
                 return
             self._taken.append(connection)
-            connection.sendall(self.said)
+            for answer in self.answers:
+                if not connection.recv(65536):
+                    break
+                connection.sendall(answer)
 
 
 @one_version
 def test_sidecar_that_does_not_answer(person: Person, peer: Peer) -> None:
     """A sidecar that hangs is told apart from none: exit code 75."""
-    peer.said = WELCOME % (1, os.getpid())
+    peer.answers = [WELCOME % (1, os.getpid())]
 
     person.run("stop").said(75, "does not answer")
 
 
 @one_version
+def test_sidecar_that_stays(person: Person, peer: Peer) -> None:
+    """A sidecar that says it ends, and does not, is named: exit code 75."""
+    peer.answers = [WELCOME % (1, os.getpid()), b'{"type":"done","id":1}\n']
+
+    person.run("stop").said(75, "has not ended", f"kill -9 {os.getpid()}")
+
+
+@one_version
 def test_sidecar_of_another_version(person: Person, peer: Peer) -> None:
     """One that speaks another protocol cannot be asked: exit code 69."""
-    peer.said = WELCOME % (2, os.getpid())
+    peer.answers = [WELCOME % (2, os.getpid())]
 
     person.run("stop").said(69, "protocol")
 
@@ -116,6 +127,6 @@ def test_sidecar_of_another_version(person: Person, peer: Peer) -> None:
 @one_version
 def test_garbage(person: Person, peer: Peer) -> None:
     """Somebody at the socket who speaks no protocol at all: exit code 69."""
-    peer.said = b"HTTP/1.1 400 Bad Request\r\n\r\n"
+    peer.answers = [b"HTTP/1.1 400 Bad Request\r\n\r\n"]
 
     person.run("stop").said(69, "protocol")

@@ -275,6 +275,19 @@ def test_an_evaluation_that_began_before_a_reload_is_not_kept(play: Make) -> Non
     assert types(p.heard(2)) == ["diff"]
 
 
+def test_a_reload_during_a_run_leaves_nothing_kept(play: Make) -> None:
+    """Its result may be older than what the reload is about."""
+    p = play()
+    p.attach(1, 2)
+    p.export(1)
+    (first,) = p.take(Evaluate)
+    p.send(2, messages.reload(1, root="/w/.envrc"))
+    p.give(Evaluated(first.evaluation, result_of()))
+    p.export(2, 2)
+    assert p.take(Evaluate)
+    assert not p.take(Compare)
+
+
 def test_who_comes_after_the_kill_gets_an_evaluation_of_its_own(play: Make) -> None:
     """The one that is being killed gives nothing to anybody."""
     p = play()

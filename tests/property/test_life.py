@@ -87,6 +87,9 @@ class Life(RuleBasedStateMachine):
         self.daemon = daemon
         self.killed = False
         self.world = World(direnv, is_newer=is_newer)
+        # The strict shell needs no help with whole seconds, and `direnv allow` is to
+        # be one step, as it is for a sidecar that evaluates at the same time.
+        self.world.stamps_store = False
         socket = None
         if daemon is not None:
             socket = daemon.socket

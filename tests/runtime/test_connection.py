@@ -89,6 +89,39 @@ def test_a_peer_that_never_reads_is_cut_off(
     until("the deaf one is cut off", lambda: other.status()["kernels"] == 1)
 
 
+def test_long_answers_arrive_whole_at_a_slow_reader(
+    started: Start, peers: Connect, world: World
+) -> None:
+    """What the socket has no room for is sent when there is."""
+    daemon = started()
+    body = "".join(f"export A{number}={'x' * 100_000}\n" for number in range(5))
+    world.envrc("w", body)
+    slow, other = peers(daemon), peers(daemon)
+    other.diff(world)
+    for number in range(1, 11):
+        slow.export(world, number)
+    assert other.status()["kernels"] == 2
+    for number in range(1, 11):
+        diff = slow.hear("diff")
+        assert (diff["id"], len(diff["set"]["A4"])) == (number, 100_000)
+
+
+def test_unfinished_frames_are_bounded_over_all_peers(
+    started: Start, peers: Connect
+) -> None:
+    """The one that makes the sidecar hold most is cut off; small ones are not."""
+    daemon = started()
+    small = peers(daemon)
+    small.socket.sendall(b'{"type":"status",')
+    for _ in range(10):
+        with suppress(BrokenPipeError, ConnectionResetError):
+            peers(daemon).socket.sendall(b'{"type":"' + b"x" * (15 * 1024 * 1024))
+    small.socket.sendall(b'"id":1}\n')
+    status = small.hear("done")["status"]
+    assert status["kernels"] < 11
+    assert "too much of unfinished frames" in daemon.said
+
+
 def test_a_thousand_kernels_at_once(started: Start, world: World) -> None:
     """All are welcomed, and one evaluation serves them all."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -89,6 +89,23 @@ def test_stdio_over_pipes(world: World) -> None:
     assert process.returncode == 0, said
 
 
+def test_stdio_needs_something_that_can_be_awaited(world: World) -> None:
+    """A file as stdin is refused in one line."""
+    path = world.write("frames", "")
+    with path.open("rb") as file:
+        process = served(
+            "--stdio",
+            environ={"ENVWATCH_DIRENV": world.direnv},
+            stdin=file,
+            stdout=subprocess.PIPE,
+        )
+        out, said = process.communicate(timeout=20)
+    assert process.returncode == 77, said
+    assert b"--stdio needs a pipe" in said
+    assert b"Traceback" not in said
+    assert out == b""
+
+
 def test_another_view_of_the_filesystem_is_refused(started: Start) -> None:
     """Device and inode of the kernel's folder must be the same here."""
     daemon = started()

@@ -153,6 +153,26 @@ def test_an_evaluation_that_nobody_waits_for_is_killed(
         until("idle", lambda: other.status()["workspaces"][0]["state"] == "idle")
 
 
+def test_a_precomputed_evaluation_is_killed_at_the_end(
+    started: Start, peers: Connect, world: World
+) -> None:
+    """Nobody waits for it, and nobody must wait for it to end."""
+    daemon = started()
+    world.envrc("w", "export A=1\n")
+    kernel = peers(daemon)
+    kernel.diff(world)
+    until("watching", lambda: kernel.status()["watching"]["state"] == "ok")
+    pids = world.path("pids")
+    world.envrc("w", f"echo $$ > {pids}\nsleep 1000\n")
+    until("it runs", lambda: pids.exists() and pids.read_text().strip() != "")
+    pid = int(pids.read_text())
+    assert alive(pid)
+    assert daemon.process is not None
+    daemon.process.terminate()
+    assert daemon.process.wait(20) == 0
+    until("it is gone", lambda: not alive(pid))
+
+
 def test_a_kernel_that_joins_hears_what_was_said(
     started: Start, peers: Connect, world: World
 ) -> None:

@@ -18,7 +18,6 @@ from envwatch.runtime import armed
 from envwatch.runtime.armed import Armed
 from envwatch.runtime.watcher import Watcher
 
-
 NOT_UTF8 = os.fsdecode(b"\xff")
 
 

@@ -91,8 +91,8 @@ class Person:
             (out or b"").decode(errors="replace"),
             err.decode(errors="replace"),
         )
-        planted.collect(f"{process.args}, stdout", ended.out)
-        planted.collect(f"{process.args}, stderr", ended.err)
+        planted.collect(f"{process.args!r}, stdout", ended.out)
+        planted.collect(f"{process.args!r}, stderr", ended.err)
         return ended
 
     def start(
@@ -118,8 +118,8 @@ class Person:
             [sys.executable, *arguments],
             cwd=folder or self.world.top,
             env={name: value for name, value in given.items() if value is not None},
-            stdin=pipe or subprocess.DEVNULL,
-            stdout=pipe or subprocess.PIPE,
+            stdin=pipe.fileno() if pipe else subprocess.DEVNULL,
+            stdout=pipe.fileno() if pipe else subprocess.PIPE,
             stderr=subprocess.PIPE,
             start_new_session=True,
         )

@@ -29,6 +29,8 @@ class World:
         """Whether this is 2.33 or later: lower-case watches, `deny`."""
         # Short: a socket's path has 108 bytes.
         self.top = Path(tempfile.mkdtemp(prefix="ew-", dir="/tmp")).resolve()
+        self.stamps_store = True
+        """Whether approvals get seconds of their own: the hook needs them."""
         self._seconds = count(FIRST_SECOND)
         self._kept: dict[Path, int] = {}
         self.home = self.folder("home")
@@ -146,7 +148,7 @@ class World:
 
     def _stamp_store(self) -> None:
         """Give entries that direnv has just written a second of their own too."""
-        for store in ("allow", "deny"):
+        for store in ("allow", "deny") if self.stamps_store else ():
             try:
                 entries = list(os.scandir(self.data / store))
             except FileNotFoundError:
