@@ -183,15 +183,20 @@ class Answers:
         if forced:
             link.send(messages.reload(link.number(), root=request.root))
         asked = self._asked
-        if asked is None or forced or not self._is_asked(request, link):
+        was_asked = not forced and self._is_asked(request, link)
+        if asked is None or not was_asked:
             if asked is not None and asked.link is link:
                 asked.cancel()
             asked = self._asked = self._send(link, request)
         answer = asked.wait(
             deadline - time.monotonic(), self._hear, waiting, self._notice
         )
-        if answer is not None:
-            self._asked = None
+        if answer is None:
+            return None
+        self._asked = None
+        if was_asked and answer.snapshot is None:
+            # Asked for earlier, and cannot be compared: it may be older than now.
+            return self._of_sidecar(link, request, deadline, waiting, forced=False)
         return answer
 
     def _of_direnv(
@@ -206,7 +211,8 @@ class Answers:
         from kernel_client.hold import Direct
 
         key = (request.root, request.fingerprint, whole)
-        if self._direct is None or self._direct_key != key:
+        was_running = self._direct is not None and self._direct_key == key
+        if self._direct is None or not was_running:
             if self._direct is not None:
                 self._direct.cancel()
             self._direct = Direct(
@@ -223,6 +229,9 @@ class Answers:
             self._hear(notice.gave_up(request.root, self._settings.wait_s))
             return None
         self._direct = None
+        if was_running and answer.snapshot is None:
+            # Begun earlier, and cannot be compared: it may be older than now.
+            return self._of_direnv(request, deadline, waiting, whole=whole)
         if not whole and self._withheld(answer):
             return self._of_direnv(request, deadline, waiting, whole=True)
         return answer

@@ -126,7 +126,13 @@ def version(direnv: str, environ: Mapping[str, str]) -> str:
     return text
 
 
-def status(direnv: str, folder: str, environ: Mapping[str, str]) -> Status:
+def status(
+    direnv: str,
+    folder: str,
+    environ: Mapping[str, str],
+    *,
+    cancellation: Cancellation | None = None,
+) -> Status:
     """Ask `direnv status` for the root file of a folder and its allow state.
 
     Told apart by shape, not by version: 2.32 ignores `--json` and prints text.
@@ -135,7 +141,7 @@ def status(direnv: str, folder: str, environ: Mapping[str, str]) -> Status:
         DirenvError: it could not be started, or said nothing that can be read.
     """
     command = [direnv, "status", "--json"]
-    run = _run(command, folder, environ, STATUS_TIMEOUT_S)
+    run = _run(command, folder, environ, STATUS_TIMEOUT_S, cancellation=cancellation)
     if run.how != ENDED or run.code != 0:
         raise DirenvError("direnv status gave no answer")
     text = run.stdout.decode(errors="surrogateescape")

@@ -90,11 +90,12 @@ def evaluate(
     """
     started = time.monotonic()
     paths: Iterable[str] = (root, *known)
-    again = True
+    lines: list[str] = []
+    shaken: frozenset[str] | None = None
     while True:
         start_ns = time.time_ns() - COARSE_CLOCK_NS
         before = _looked([*paths, *roots.config_paths(environment)])
-        answer, lines = _answer(
+        answer, said = _answer(
             direnv,
             root,
             environment,
@@ -102,20 +103,23 @@ def evaluate(
             on_line=on_line,
             cancellation=cancellation,
         )
+        lines += said
         after = _after(answer, root, environment)
         if after is None or answer.outcome not in _COMPARED:
             break
-        if not as_seen(after, answer.watches or ()):
-            # direnv itself would load again at its next call, and so do we.
-            after = None
-            break
-        if not again or settled(before, after, start_ns):
-            after = _root_as_before(before, after, root)
-            break
-        again = False
-        paths = [entry[0] for entry in after]
+        odd = unlike(after, answer.watches or ())
+        moved = disturbed(before, after, start_ns) | _young(odd, start_ns)
+        if moved and shaken is None:
+            shaken = moved
+            paths = [entry[0] for entry in after]
+            continue
+        # Where direnv noted what cannot be, it would load again at its next call,
+        # and so do we. An edit of the root file is never taken for its own work.
+        new = moved - (shaken or frozenset()) | (moved & {root})
+        after = None if odd else _as_before(before, after, new)
+        break
     if answer.reason:
-        lines = [*lines, f"envwatch: {answer.reason}"]
+        lines.append(f"envwatch: {answer.reason}")
         if on_line is not None:
             on_line(lines[-1])
     return Evaluated(
@@ -139,41 +143,63 @@ _COMPARED = outcome.OUTCOMES - {
 }
 
 
-def as_seen(after: snapshot.Snapshot, watches: Iterable[gzenv.Watch]) -> bool:
-    """Tell whether every watched path is there, or missing, as direnv noted it."""
-    there = {path for path, seen, link, _ in after if seen or link}
-    return all(exists == (path in there) for path, _, exists in watches)
+def unlike(
+    after: snapshot.Snapshot, watches: Iterable[gzenv.Watch]
+) -> list[snapshot.Entry]:
+    """Give the entries that are there, or missing, unlike direnv noted."""
+    exists = {path: there for path, _, there in watches}
+    return [
+        entry
+        for entry in after
+        if exists.get(entry[0], bool(entry[1] or entry[2]))
+        != bool(entry[1] or entry[2])
+    ]
 
 
-def settled(before: snapshot.Snapshot, after: snapshot.Snapshot, start_ns: int) -> bool:
-    """Tell whether nothing can have changed unseen while direnv ran.
+def _young(odd: Iterable[snapshot.Entry], start_ns: int) -> frozenset[str]:
+    """Give the paths that may have come or gone since the start."""
+    return frozenset(
+        path
+        for path, seen, link, _ in odd
+        for look in (link or seen,)
+        if look is None or look[1] >= start_ns
+    )
+
+
+def disturbed(
+    before: snapshot.Snapshot, after: snapshot.Snapshot, start_ns: int
+) -> frozenset[str]:
+    """Give the paths that may have changed unseen while direnv ran.
 
     A path that was looked at before must look the same, or have the same bytes.
     One that was not must be older than the start; entries of the allow store
     need no age, since only their existence counts.
     """
     known = {entry[0]: entry for entry in before}
-    for entry in after:
-        path, seen, link, found = entry
+    found: set[str] = set()
+    for path, seen, link, bytes_now in after:
         was = known.get(path)
         if was is not None:
-            same_bytes = found is not None and found == was[3]
+            same_bytes = bytes_now is not None and bytes_now == was[3]
             if (seen, link) != was[1:3] and not same_bytes:
-                return False
-        elif _in_store(path):
-            continue
-        elif any(look is not None and look[0] >= start_ns for look in (seen, link)):
-            return False
-    return True
+                found.add(path)
+        elif not _in_store(path) and any(
+            look is not None and look[1] >= start_ns for look in (seen, link)
+        ):
+            found.add(path)
+    return frozenset(found)
 
 
-def _root_as_before(
-    before: snapshot.Snapshot, after: snapshot.Snapshot, root: str
+def _as_before(
+    before: snapshot.Snapshot, after: snapshot.Snapshot, moved: frozenset[str]
 ) -> snapshot.Snapshot:
-    """Never take an edit of the root file itself for seen when it may not be."""
-    was = next(entry for entry in before if entry[0] == root)
+    """Never take for seen what moved only now: the next compare finds it.
+
+    What moved in both evaluations is written by the file itself.
+    """
+    known = {entry[0]: entry for entry in before}
     return tuple(
-        was if entry[0] == root and entry[3] != was[3] else entry for entry in after
+        known.get(entry[0], entry) if entry[0] in moved else entry for entry in after
     )
 
 
@@ -226,8 +252,10 @@ def _answer(
     )
     if answer.outcome == outcome.UNSETTLED:
         try:
-            state = program.status(direnv, folder, given)
+            state = program.status(direnv, folder, given, cancellation=cancellation)
         except DirenvError:
+            if cancellation is not None and cancellation.asked:
+                return outcome.Answer(outcome.CANCELLED), run.lines
             state = program.Status(None, 1)
         outcome.settled(answer, allowed=state.allowed == 0)
     return answer, run.lines

@@ -219,12 +219,19 @@ class Answers:
         if ended.precomputed:
             workspace.precomputed(now, ran=result.outcome not in _NOT_RUN)
         kept.shared = len(ended.waiters) > 1
-        for waiter in ended.waiters:
-            self._give(kept, waiter, now)
+        self._hand_out(kept, ended, now)
         workspace.last = Last(result.outcome, result.seconds, now, len(ended.waiters))
         self._log(ended, result)
         if ended.dirty:
             self.check(key)
+
+    def _hand_out(self, kept: Kept, ended: Evaluation, now: float) -> None:
+        for waiter in ended.waiters:
+            if kept.result.snapshot is None and waiter in ended.late:
+                # What cannot be compared may be older than the question.
+                self._again(waiter, kept.key, now)
+            else:
+                self._give(kept, waiter, now)
 
     def watch(self, key: Key, result: Result) -> None:
         """Watch for a key that is loaded."""

@@ -31,7 +31,7 @@ Waiters = dict[Waiter, None]
 class Evaluation:
     """One that runs.
 
-    `killed`: nobody waited any more, so its result counts for nobody; `forgotten`:
+    `late`: those who joined when it ran already; `killed`: nobody waited any more, so its result counts for nobody; `forgotten`:
     a reload came after it had begun, so its result is not kept; `dirty`: something
     under it may have changed since it began.
     """
@@ -41,6 +41,7 @@ class Evaluation:
     started: float
     waiters: Waiters
     precomputed: bool
+    late: set[Waiter] = field(default_factory=set[Waiter])
     lines: list[str] = field(default_factory=list[str], repr=False)
     killed: bool = False
     forgotten: bool = False
@@ -91,6 +92,7 @@ class Workspace:
         running = self.running
         if running is not None and running.key == key and running.joinable:
             running.waiters[waiter] = None
+            running.late.add(waiter)
             return running
         self.wanted.pop(key, None)
         self.waiting.setdefault(key, {})[waiter] = None

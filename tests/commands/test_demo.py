@@ -8,8 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import OLDER
 from tests.support.daemons import until
 from tests.support.persons import Person
+
+one_version = pytest.mark.parametrize("version", [OLDER], indirect=True)
 
 
 def processes(top: Path) -> list[str]:
@@ -43,6 +46,7 @@ def test_everything_is_as_it_should_be(person: Person, temporary: Path) -> None:
     assert ended.lines[-1].startswith("everything was as it should be")
     assert "NOT SO" not in ended.out
     assert ended.out.count("(1 : ") >= 5
+    assert ended.out.count("one evaluation for 20 kernels") == 3
     for step in range(1, 9):
         assert f"\n{step}. " in ended.out
     assert list(temporary.iterdir()) == []
@@ -50,6 +54,7 @@ def test_everything_is_as_it_should_be(person: Person, temporary: Path) -> None:
     assert not (person.world.data / "allow").exists()
 
 
+@one_version
 def test_what_is_not_so_is_said(person: Person, temporary: Path) -> None:
     """A direnv that evaluates twice is found out: exit code 1, and what was not."""
     fake = person.world.write(
@@ -69,6 +74,7 @@ def test_what_is_not_so_is_said(person: Person, temporary: Path) -> None:
     assert processes(temporary) == []
 
 
+@one_version
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_ended_early(person: Person, temporary: Path, number: signal.Signals) -> None:
     """Ctrl-C, or the system, ends the demo's processes and removes its folder."""
@@ -84,6 +90,7 @@ def test_ended_early(person: Person, temporary: Path, number: signal.Signals) ->
     until("no process is left", lambda: processes(temporary) == [])
 
 
+@one_version
 def test_no_direnv(person: Person, temporary: Path) -> None:
     """Without direnv there is nothing to show: exit code 69, and how to install it."""
     person.run("demo", environ={"PATH": "/nowhere"}).said(69, "install")

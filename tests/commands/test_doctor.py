@@ -212,6 +212,21 @@ def test_setting_that_cannot_be_read(person: Person) -> None:
         assert name in found(ended, "settings")[0][1]
 
 
+@one_version
+def test_working_folder_was_deleted(person: Person) -> None:
+    """A deleted working folder is noted, and everything else is looked at."""
+    code = (
+        "import os, sys; os.rmdir(os.getcwd());"
+        " from envwatch.__main__ import main; sys.exit(main(['doctor']))"
+    )
+
+    ended = person.python(code, folder=person.world.folder("gone"))
+
+    assert ended.code == 0
+    assert "deleted" in found(ended, "folder")[0][1]
+    assert found(ended, "direnv")[0][0] == "ok"
+
+
 # ------------------------------------------------------------------ limits, mounts
 
 

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from envwatch.commands.status import lines, reported
+from envwatch.state import State, Workspace
 from kernel_client import Settings
 from tests.conftest import OLDER
 from tests.support import reference
@@ -257,6 +259,36 @@ def test_sidecar_with_another_direnv(attended: Person, direnvs: dict[str, str]) 
     ended = attended.run("status", environ={"ENVWATCH_DIRENV": other})
 
     assert f"it runs {attended.world.direnv}, so kernels here ask direnv" in ended.out
+
+
+def test_degraded_watching_has_its_remedy() -> None:
+    """What the sidecar says of its watching is shown with what to do."""
+    workspace = Workspace(folder="/w", root=None, state=State.NONE)
+    watching = {
+        "state": "degraded",
+        "folders": 3,
+        "reason": "no watches left",
+        "remedy": "sysctl",
+    }
+    sidecar = {"running": True, "socket": "/s", "reason": None, "watching": watching}
+    report = reported(workspace, "/direnv", "2", sidecar)
+
+    *_, state, reason, remedy = lines(report, workspace.state)
+
+    assert state.endswith("degraded, 3 folders")
+    assert reason.endswith("reason: no watches left")
+    assert remedy.endswith("remedy: sysctl")
+
+
+def test_sidecar_that_does_not_watch_yet() -> None:
+    """A sidecar may leave a field out; nothing is made up for it."""
+    workspace = Workspace(folder="/w", root=None, state=State.NONE)
+    sidecar = {"running": True, "socket": "/s", "reason": None}
+
+    report = reported(workspace, "/direnv", "2", sidecar)
+
+    assert report["sidecar"]["watching"] is None
+    assert not any(line.startswith("watching") for line in lines(report, State.NONE))
 
 
 # ------------------------------------------------------------------ errors

@@ -45,20 +45,26 @@ def racing(world: World) -> Iterator[Racing]:
         yield make
 
 
+def acted(world: World, acts: int) -> bool:
+    """Tell whether all acts have been done."""
+    return (world.path("tools") / "runs").read_text().count("x") >= acts
+
+
 def allowing(world: World) -> str:
     """Give the act of allowing."""
     return f"'{world.direnv}' allow 2>/dev/null"
 
 
-TOUCH = "touch .envrc"
+NOISE = "echo x >>noise"
+WATCH = "watch_file noise\n"
 
-BEFORE = pytest.mark.parametrize("before", [(), (TOUCH,)], ids=["first", "second"])
-"""The act falls into the first evaluation, or into the one that a touch caused."""
+BEFORE = pytest.mark.parametrize("before", [(), (NOISE,)], ids=["first", "second"])
+"""The act falls into the first evaluation, or into the one that a first act caused."""
 
 
 def test_allowed_during_the_evaluation(world: World, racing: Racing) -> None:
     """A file that is allowed while direnv finds it blocked is loaded."""
-    world.envrc("w", exports("FOO"), allow=False)
+    world.envrc("w", WATCH + exports("FOO"), allow=False)
     kernel = racing(allowing(world))
 
     kernel.refresh()
@@ -70,12 +76,13 @@ def test_allowed_during_the_evaluation(world: World, racing: Racing) -> None:
 
 def test_allowed_during_the_second_evaluation(world: World, racing: Racing) -> None:
     """The same when the first evaluation had been overtaken by an edit already."""
-    world.envrc("w", exports("FOO"), allow=False)
-    kernel = racing(TOUCH, allowing(world))
+    world.envrc("w", WATCH + exports("FOO"), allow=False)
+    kernel = racing("echo '# more' >>.envrc", allowing(world))
 
     kernel.refresh()
     kernel.refresh()
 
+    assert acted(world, 2)
     assert kernel.environ["FOO"] == secret("FOO")
     assert kernel.client.outcome == "loaded"
 
@@ -85,12 +92,13 @@ def test_approval_taken_away_during_an_evaluation(
     world: World, racing: Racing, before: tuple[str, ...]
 ) -> None:
     """A file whose approval goes while it is evaluated does not stay loaded."""
-    world.envrc("w", exports("FOO"))
+    world.envrc("w", WATCH + exports("FOO"))
     kernel = racing(*before, f"rm '{world.approval('w')}'")
 
     for _ in range(3):
         kernel.refresh()
 
+    assert acted(world, len(before) + 1)
     assert PLANTED not in "".join(kernel.environ.values())
     assert kernel.client.outcome == "blocked"
 
@@ -101,12 +109,13 @@ def test_watched_file_is_edited_during_an_evaluation(
 ) -> None:
     """A watched file that is edited while it was read is read again."""
     world.write("w/value", f"{PLANTED}1")
-    world.envrc("w", 'watch_file value\nexport FOO="$(cat value)"\n')
+    world.envrc("w", 'watch_file noise value\nexport FOO="$(cat value)"\n')
     kernel = racing(*before, f"printf %s '{PLANTED}2' >value")
 
     for _ in range(3):
         kernel.refresh()
 
+    assert acted(world, len(before) + 1)
     assert kernel.environ["FOO"] == f"{PLANTED}2"
 
 
@@ -115,7 +124,7 @@ def test_edited_within_the_second_during_an_evaluation(
     world: World, racing: Racing, before: tuple[str, ...]
 ) -> None:
     """An edit with its mtime put back, while the file was evaluated, is noticed."""
-    world.envrc("w", exports("FOO"))
+    world.envrc("w", WATCH + exports("FOO"))
     world.write("w/other", exports("BAR"))
     kernel = racing(
         *before, "cp -p .envrc kept; cat other >.envrc; touch -r kept .envrc"
@@ -124,5 +133,6 @@ def test_edited_within_the_second_during_an_evaluation(
     for _ in range(3):
         kernel.refresh()
 
+    assert acted(world, len(before) + 1)
     assert PLANTED not in "".join(kernel.environ.values())
     assert kernel.client.outcome == "blocked"

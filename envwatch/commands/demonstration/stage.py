@@ -27,7 +27,7 @@ from envwatch.errors import Temporary
 from kernel_client import environment as env, messages
 from kernel_client.sidecar import Link
 
-MAX_S = 40.0
+MAX_S = 30.0
 """When the demo gives up; it takes a few seconds."""
 
 _MAX_FOLDER_LETTERS = 70

@@ -62,7 +62,7 @@ class Story:
         answers = asked(self._kernels, folder=str(self._stage.workspace))
         took_s = time.perf_counter() - started
         self._expect("loaded", answers)
-        self._expect_evaluations(1)
+        self._expect_one_evaluation(0)
         hooks_s = sum(self._stage.prompt(shell) for shell in self._shells)
         self._expect_shell(answers, self._shell)
         self._compare("all of them have it", took_s, f"{KERNELS} hooks", hooks_s)
@@ -93,7 +93,7 @@ class Story:
         answers = asked(self._kernels)
         took_s = time.perf_counter() - started
         self._expect("loaded", answers, answered="sidecar")
-        self._expect_evaluations(before + 1)
+        self._expect_one_evaluation(before)
         hooks_s = sum(self._stage.prompt(shell) for shell in self._shells)
         self._expect_shell(answers, self._shell)
         self._compare("all of them have it", took_s, f"{KERNELS} hooks", hooks_s)
@@ -150,7 +150,7 @@ class Story:
         self._stage.allow()
         answers = asked(self._kernels)
         self._expect("loaded", answers, answered="sidecar")
-        self._expect_evaluations(before + 1)
+        self._expect_one_evaluation(before)
         self._stage.prompt(self._shell)
         self._expect_shell(answers, self._shell)
 
@@ -180,6 +180,11 @@ class Story:
     def _expect_evaluations(self, number: int) -> None:
         found = self._stage.evaluations()
         self._check(f"evaluations in all: {number}, not {found}", found == number)
+
+    def _expect_one_evaluation(self, before: int) -> None:
+        self._expect_evaluations(before + 1)
+        if self._stage.evaluations() == before + 1:
+            self._say(f"   one evaluation for {KERNELS} kernels: the .envrc counts")
 
     def _expect_gone(self, answers: Answers) -> None:
         is_so = all(answer["digest"] == self._bare for answer in answers)
