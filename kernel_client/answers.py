@@ -15,6 +15,7 @@ from kernel_client import (
     outcome as outcomes,
     result as results,
 )
+from kernel_client.echo import Echo
 from kernel_client.errors import SidecarError
 
 TYPE_CHECKING = False
@@ -69,6 +70,7 @@ class Answers:
         self._direct: Direct | None = None
         self._direct_key: tuple[str, str, bool] | None = None
         self._start_after = 0.0
+        self._echo = Echo(hear)
         self._reload_wanted: set[str] = set()
         self._shared = settings.fd is not None or settings.sidecar != "off"
 
@@ -140,6 +142,8 @@ class Answers:
         """
         deadline = time.monotonic() + self._settings.wait_s
         waiting = self._waiting(request.root)
+        self._echo = Echo(self._hear)
+        whole = False
         try:
             link = self._linked(request)
             if link is not None:
@@ -149,11 +153,12 @@ class Answers:
                 if answer is None:
                     self._hear(notice.gave_up(request.root, self._settings.wait_s))
                     return None, results.SIDECAR
-                if answer.outcome not in _ASK_DIRENV and not self._withheld(answer):
+                whole = self._withheld(answer)
+                if answer.outcome not in _ASK_DIRENV and not whole:
                     return answer, results.SIDECAR
         except SidecarError:
             self.drop()
-        return self._of_direnv(request, deadline, waiting), results.DIRENV
+        return self._of_direnv(request, deadline, waiting, whole=whole), results.DIRENV
 
     def cancel(self) -> None:
         """Nobody waits any more: end what runs for this kernel."""
@@ -189,7 +194,7 @@ class Answers:
                 asked.cancel()
             asked = self._asked = self._send(link, request)
         answer = asked.wait(
-            deadline - time.monotonic(), self._hear, waiting, self._notice
+            deadline - time.monotonic(), self._echo, waiting, self._notice
         )
         if answer is None:
             return None
@@ -210,6 +215,7 @@ class Answers:
         """Run direnv here; `whole` passes withheld variables too."""
         from kernel_client.hold import Direct
 
+        self._echo.again()
         key = (request.root, request.fingerprint, whole)
         was_running = self._direct is not None and self._direct_key == key
         if self._direct is None or not was_running:
@@ -224,7 +230,7 @@ class Answers:
             )
             self._direct_key = key
         left_s = max(0.0, deadline - time.monotonic())
-        answer = self._direct.wait(left_s, self._hear, waiting)
+        answer = self._direct.wait(left_s, self._echo, waiting)
         if answer is None:
             self._hear(notice.gave_up(request.root, self._settings.wait_s))
             return None

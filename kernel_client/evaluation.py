@@ -2,8 +2,8 @@
 
 Look at the known paths, run direnv, read what it came to, look again. A path
 that changed while direnv ran, or that is too young to tell ("racily clean": its
-mtime is not older than the start), costs one more evaluation, and only one: a
-file that touches its own watches must not loop.
+ctime is not older than the start), costs one more evaluation. A path that moves
+each time is written by the file itself, and must not loop.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from kernel_client import (
     roots,
     snapshot,
 )
+from kernel_client.echo import Echo
 from kernel_client.errors import DirenvError
 
 TYPE_CHECKING = False
@@ -90,47 +91,52 @@ def evaluate(
     """
     started = time.monotonic()
     paths: Iterable[str] = (root, *known)
-    lines: list[str] = []
-    shaken: frozenset[str] | None = None
+    echo = Echo(on_line or _unheard)
+    own: frozenset[str] = frozenset()
+    left = MAX_EVALUATIONS
     while True:
+        left -= 1
         start_ns = time.time_ns() - COARSE_CLOCK_NS
         before = _looked([*paths, *roots.config_paths(environment)])
-        answer, said = _answer(
+        echo.again()
+        answer = _answer(
             direnv,
             root,
             environment,
             kill_s=kill_s,
-            on_line=on_line,
+            on_line=echo,
             cancellation=cancellation,
         )
-        lines += said
         after = _after(answer, root, environment)
         if after is None or answer.outcome not in _COMPARED:
             break
         odd = unlike(after, answer.watches or ())
-        moved = disturbed(before, after, start_ns) | _young(odd, start_ns)
-        if moved and shaken is None:
-            shaken = moved
-            paths = [entry[0] for entry in after]
-            continue
-        # Where direnv noted what cannot be, it would load again at its next call,
-        # and so do we. An edit of the root file is never taken for its own work.
-        new = moved - (shaken or frozenset()) | (moved & {root})
-        after = None if odd else _as_before(before, after, new)
-        break
+        moved, young = disturbed(before, after, start_ns)
+        # What moves each time is the file's own work; an edit of the root file
+        # itself never is.
+        new = (moved - own) | young | _young(odd, start_ns) | (moved & {root})
+        if not new or not left:
+            # Where direnv noted what cannot be, it would load again at its next
+            # call, and so do we.
+            after = None if odd else _as_before(before, after, new)
+            break
+        own = moved
+        paths = [entry[0] for entry in after]
     if answer.reason:
-        lines.append(f"envwatch: {answer.reason}")
-        if on_line is not None:
-            on_line(lines[-1])
+        echo(f"envwatch: {answer.reason}")
     return Evaluated(
         answer.outcome,
         to_set=answer.set,
         unset=answer.unset,
-        messages=lines,
+        messages=echo.heard,
         snapshot=after,
         seconds=time.monotonic() - started,
     )
 
+
+MAX_EVALUATIONS = 3
+"""One for the answer, one where something moved or was too young to tell, and one
+to tell the file's own work from an edit."""
 
 COARSE_CLOCK_NS = 10_000_000
 """How far a file's timestamp can be behind `time.time_ns()` (a tick at 100 Hz)."""
@@ -168,35 +174,34 @@ def _young(odd: Iterable[snapshot.Entry], start_ns: int) -> frozenset[str]:
 
 def disturbed(
     before: snapshot.Snapshot, after: snapshot.Snapshot, start_ns: int
-) -> frozenset[str]:
-    """Give the paths that may have changed unseen while direnv ran.
+) -> tuple[frozenset[str], frozenset[str]]:
+    """Give (moved, young): the paths that may have changed while direnv ran.
 
-    A path that was looked at before must look the same, or have the same bytes.
-    One that was not must be older than the start; entries of the allow store
-    need no age, since only their existence counts.
+    A path that was looked at before has moved when it neither looks the same nor
+    has the same bytes. One that was not is too young to tell when it is not older
+    than the start; entries of the allow store need no age, since only their
+    existence counts.
     """
     known = {entry[0]: entry for entry in before}
-    found: set[str] = set()
+    moved: set[str] = set()
+    young: set[str] = set()
     for path, seen, link, bytes_now in after:
         was = known.get(path)
         if was is not None:
             same_bytes = bytes_now is not None and bytes_now == was[3]
             if (seen, link) != was[1:3] and not same_bytes:
-                found.add(path)
+                moved.add(path)
         elif not _in_store(path) and any(
             look is not None and look[1] >= start_ns for look in (seen, link)
         ):
-            found.add(path)
-    return frozenset(found)
+            young.add(path)
+    return frozenset(moved), frozenset(young)
 
 
 def _as_before(
     before: snapshot.Snapshot, after: snapshot.Snapshot, moved: frozenset[str]
 ) -> snapshot.Snapshot:
-    """Never take for seen what moved only now: the next compare finds it.
-
-    What moved in both evaluations is written by the file itself.
-    """
+    """Never take for seen what moved only now: the next compare finds it."""
     known = {entry[0]: entry for entry in before}
     return tuple(
         known.get(entry[0], entry) if entry[0] in moved else entry for entry in after
@@ -205,6 +210,10 @@ def _as_before(
 
 def _looked(paths: Iterable[str]) -> snapshot.Snapshot:
     return snapshot.with_digests(snapshot.take(paths))
+
+
+def _unheard(_: str) -> None:
+    """Take lines that nobody listens to."""
 
 
 def _in_store(path: str) -> bool:
@@ -219,7 +228,7 @@ def _answer(
     kill_s: float,
     on_line: OnLine,
     cancellation: program.Cancellation | None,
-) -> tuple[outcome.Answer, list[str]]:
+) -> outcome.Answer:
     folder = os.path.dirname(root)
     given = dict(environment)
     given.setdefault(env.QUIET, QUIET_VALUE)
@@ -233,15 +242,15 @@ def _answer(
             cancellation=cancellation,
         )
     except DirenvError as error:
-        return outcome.Answer(outcome.BROKEN, reason=str(error)), []
+        return outcome.Answer(outcome.BROKEN, reason=str(error))
     if run.how == program.TIMEOUT:
         reason = f"the evaluation was ended after {kill_s:g} s"
-        return outcome.Answer(outcome.TIMEOUT, reason=reason), run.lines
+        return outcome.Answer(outcome.TIMEOUT, reason=reason)
     if run.how == program.CANCELLED:
-        return outcome.Answer(outcome.CANCELLED), run.lines
+        return outcome.Answer(outcome.CANCELLED)
     if run.how == program.FLOODED:
         reason = "direnv printed more than can be an environment"
-        return outcome.Answer(outcome.BROKEN, reason=reason), run.lines
+        return outcome.Answer(outcome.BROKEN, reason=reason)
     answer = outcome.read(
         run.code,
         run.stdout,
@@ -255,10 +264,10 @@ def _answer(
             state = program.status(direnv, folder, given, cancellation=cancellation)
         except DirenvError:
             if cancellation is not None and cancellation.asked:
-                return outcome.Answer(outcome.CANCELLED), run.lines
+                return outcome.Answer(outcome.CANCELLED)
             state = program.Status(None, 1)
         outcome.settled(answer, allowed=state.allowed == 0)
-    return answer, run.lines
+    return answer
 
 
 def _after(

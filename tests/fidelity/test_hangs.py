@@ -52,9 +52,10 @@ def test_run_is_held_no_longer_than_it_may(pair: Pair) -> None:
     The evaluation goes on, and the next run gets what it came to.
     """
     pair.world.envrc("w", exports("OLD"))
-    made = Pair(pair.world, socket=pair.socket, wait_s=0.5)
+    made = Pair(pair.world, socket=pair.socket)
     try:
         made.step("w", outcome="loaded")
+        made.kernel.client.settings.wait_s = 0.3
         body = f"while [ ! -e go ]; do sleep 0.02; done\n{exports('FOO')}"
         pair.world.envrc("w", body)
 

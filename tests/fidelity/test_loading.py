@@ -70,6 +70,7 @@ def test_allowed_again(pair: Pair) -> None:
     pair.world.envrc("w", exports("FOO"))
     pair.step("w", outcome="loaded")
     pair.world.allow("w")
+    pair.world.stamp(pair.world.approval("w"))
 
     result = pair.step(outcome="loaded").result
 

@@ -206,10 +206,9 @@ def test_wire_is_that_of_the_page(tmp_path: Path) -> None:
     ids=str,
 )
 def test_wire_of_another_shape(wired: object) -> None:
-    """It raises what its caller catches."""
-    with pytest.raises((ValueError, TypeError, AttributeError)) as caught:
+    """It raises what its caller catches, and nothing else."""
+    with pytest.raises((ValueError, TypeError)):
         snapshot.from_wire(wired)
-    assert isinstance(caught.value, (ValueError, TypeError)), caught.value
 
 
 def test_folders(tmp_path: Path) -> None:

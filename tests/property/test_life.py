@@ -87,9 +87,6 @@ class Life(RuleBasedStateMachine):
         self.daemon = daemon
         self.killed = False
         self.world = World(direnv, is_newer=is_newer)
-        # The strict shell needs no help with whole seconds, and `direnv allow` is to
-        # be one step, as it is for a sidecar that evaluates at the same time.
-        self.world.stamps_store = False
         socket = None
         if daemon is not None:
             socket = daemon.socket
@@ -150,7 +147,7 @@ class Life(RuleBasedStateMachine):
             path.write_text(text)
             os.utime(path, ns=(seen.st_atime_ns, seen.st_mtime_ns))
         else:
-            self.world.write(path, text, tick=how != "same second")
+            self.world.write(path, text, tick=how != "same second", in_place=True)
         if allowed:
             self.call_allow(project)
         self.then(look=look)
@@ -223,7 +220,7 @@ class Life(RuleBasedStateMachine):
             path.parent.mkdir(exist_ok=True)
             path.write_text(text)
         else:
-            self.world.write(path, text, tick=how == "tick")
+            self.world.write(path, text, tick=how == "tick", in_place=True)
         self.then(look=look)
 
     @rule(look=LOOK, project=PROJECT, name=st.sampled_from((".envrc", "value", "d")))

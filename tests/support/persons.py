@@ -16,7 +16,7 @@ from tests.support import planted
 from tests.support.worlds import World
 
 CHECKOUT = Path(__file__).parents[2]
-DEADLINE_S = 40.0
+DEADLINE_S = 55.0
 
 
 class Ended(NamedTuple):

@@ -29,8 +29,6 @@ class World:
         """Whether this is 2.33 or later: lower-case watches, `deny`."""
         # Short: a socket's path has 108 bytes.
         self.top = Path(tempfile.mkdtemp(prefix="ew-", dir="/tmp")).resolve()
-        self.stamps_store = True
-        """Whether approvals get seconds of their own: the hook needs them."""
         self._seconds = count(FIRST_SECOND)
         self._kept: dict[Path, int] = {}
         self.home = self.folder("home")
@@ -66,23 +64,39 @@ class World:
         content: str | bytes,
         *,
         tick: bool = True,
+        in_place: bool = False,
     ) -> Path:
-        """Write a file; it gets a second of its own, or (not `tick`) its last one."""
+        """Write a file; it gets a second of its own, or (not `tick`) its last one.
+
+        It takes its place in one step, as editors do it, so that nobody who watches
+        finds it half done; `in_place` writes into it and sets its mtime afterwards.
+        """
         path = self.path(relative)
         path.parent.mkdir(parents=True, exist_ok=True)
         data = content.encode() if isinstance(content, str) else content
-        path.write_bytes(data)
-        self.stamp(path, tick=tick)
+        if in_place:
+            path.write_bytes(data)
+            self.stamp(path, tick=tick)
+            return path
+        fresh = self.top / ".fresh"
+        fresh.write_bytes(data)
+        if path.exists():
+            fresh.chmod(path.stat().st_mode)
+        self._stamp(fresh, path, tick=tick)
+        os.replace(fresh, path)
         return path
 
     def stamp(self, relative: str | os.PathLike[str], *, tick: bool = True) -> None:
         """Give a path an mtime: a second of its own, or (not `tick`) its last one."""
         path = self.path(relative)
+        self._stamp(path, path, tick=tick)
+
+    def _stamp(self, written: Path, path: Path, *, tick: bool) -> None:
         second = (
             next(self._seconds) if tick or path not in self._kept else self._kept[path]
         )
         self._kept[path] = second
-        os.utime(path, (second, second))
+        os.utime(written, (second, second))
 
     def call(
         self,
@@ -91,14 +105,12 @@ class World:
         environ: Mapping[str, str] | None = None,
     ) -> reference.Said:
         """Run a direnv command as the person, who has nothing loaded."""
-        said = reference.run(
+        return reference.run(
             self.direnv,
             *arguments,
             environ=self.environ if environ is None else environ,
             folder=str(folder or self.top),
         )
-        self._stamp_store()
-        return said
 
     def allow(self, relative: str | os.PathLike[str]) -> None:
         """Allow the file of a folder, as the person."""
@@ -145,15 +157,3 @@ class World:
     def _file(self, relative: str | os.PathLike[str]) -> Path:
         path = self.path(relative)
         return path / ".envrc" if path.is_dir() else path
-
-    def _stamp_store(self) -> None:
-        """Give entries that direnv has just written a second of their own too."""
-        for store in ("allow", "deny") if self.stamps_store else ():
-            try:
-                entries = list(os.scandir(self.data / store))
-            except FileNotFoundError:
-                continue
-            for entry in entries:
-                path = Path(entry.path)
-                if int(entry.stat().st_mtime) != self._kept.get(path):
-                    self.stamp(path)

@@ -27,7 +27,7 @@ from envwatch.errors import Temporary
 from kernel_client import environment as env, messages
 from kernel_client.sidecar import Link
 
-MAX_S = 30.0
+MAX_S = 45.0
 """When the demo gives up; it takes a few seconds."""
 
 _MAX_FOLDER_LETTERS = 70
@@ -129,13 +129,19 @@ class Stage:
     def wait_precomputed(self, link: Link, evaluations: int) -> None:
         """Wait until the sidecar has evaluated what it saw change."""
 
-        def is_ready() -> bool:
-            if self.evaluations() < evaluations:
-                return False
-            found = sidecars.status_of(link.request(messages.status(link.number())))
-            return all(each["state"] == "idle" for each in found["workspaces"])
+        states: list[str] = []
 
-        self.until("the sidecar has evaluated the edit", is_ready)
+        def is_ready() -> bool:
+            found = sidecars.status_of(link.request(messages.status(link.number())))
+            states[:] = [each["state"] for each in found["workspaces"]]
+            return self.evaluations() >= evaluations and set(states) == {"idle"}
+
+        try:
+            self.until("the sidecar has evaluated the edit", is_ready)
+        except Temporary as error:
+            missing = max(0, evaluations - self.evaluations())
+            said = f"{error} ({missing} missing, state {', '.join(states)})"
+            raise Temporary(said) from None
 
     def pause(self, seconds: float) -> None:
         """Let time pass, as a person does between two edits."""
@@ -181,16 +187,19 @@ class Stage:
     def _direnv(
         self, *arguments: str, environ: Mapping[str, str], folder: Path | None
     ) -> subprocess.CompletedProcess[bytes]:
-        return subprocess.run(
-            [self.direnv, *arguments],
-            check=False,
-            cwd=folder or self.workspace,
-            env=dict(environ),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            timeout=max(1.0, self.deadline - time.monotonic()),
-        )
+        try:
+            return subprocess.run(
+                [self.direnv, *arguments],
+                check=False,
+                cwd=folder or self.workspace,
+                env=dict(environ),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                timeout=max(1.0, self.deadline - time.monotonic()),
+            )
+        except subprocess.TimeoutExpired:
+            raise Temporary("direnv did not answer in the demo's time") from None
 
 
 def _environ(direnv: str, top: Path) -> dict[str, str]:
