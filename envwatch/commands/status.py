@@ -95,6 +95,9 @@ def sidecar_of(base: Mapping[str, str]) -> dict[str, Any]:
             found["version"], found["pid"] = link.version, link.pid
             answer = link.request(messages.status(link.number()))
             found.update(sidecars.status_of(answer), running=True)
+            if isinstance(found.get("kernels"), int):
+                # We are attached too, while we ask.
+                found["kernels"] -= 1
     except EnvwatchError as error:
         found["reason"] = str(error)
     return found

@@ -13,6 +13,9 @@ from typing import NamedTuple
 
 from envwatch.core.events import Key
 
+FREE_RUNS = 8
+"""So many precomputed runs may follow each other closely: a person edits so."""
+
 FIRST_DELAY_S = 1.0
 LAST_DELAY_S = 30.0
 
@@ -76,6 +79,7 @@ class Workspace:
     left_at: float | None = None
     due: float = 0.0
     _delay: float = 0.0
+    _close: int = 0
     _ran: float | None = None
 
     @property
@@ -118,9 +122,9 @@ class Workspace:
     def want(self, key: Key, now: float) -> None:
         """Ask for a precomputed evaluation of a key that has changed.
 
-        A file that touches what it watches must not loop: a change that is found
-        right after a precomputed run of the file delays the next one, for longer
-        each time.
+        A file that something writes again and again must not loop: after
+        `FREE_RUNS`, a change that is found right after a precomputed run of the
+        file delays the next one, for longer each time.
         """
         if key in self.waiting or key in self.wanted:
             return
@@ -130,12 +134,13 @@ class Workspace:
             running.dirty = True
             return
         self.wanted[key] = None
-        if self._ran is not None and now - self._ran < max(FIRST_DELAY_S, self._delay):
-            self._delay = min(LAST_DELAY_S, max(FIRST_DELAY_S, self._delay * 2))
-            self.due = self._ran + self._delay
+        if self._ran is None or now - self._ran >= max(FIRST_DELAY_S, self._delay):
+            self._close, self._delay = 0, 0.0
         else:
-            self._delay = 0.0
-            self.due = now
+            self._close += 1
+            if self._close > FREE_RUNS:
+                self._delay = min(LAST_DELAY_S, max(FIRST_DELAY_S, self._delay * 2))
+        self.due = now if self._ran is None else max(now, self._ran + self._delay)
 
     def precomputed(self, now: float, *, ran: bool) -> None:
         """Note the end of a precomputed evaluation, and whether the file ran."""

@@ -1,0 +1,1 @@
+"""What the hook and the sidecar cost here; `python -m bench --help`."""
