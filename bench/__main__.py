@@ -1,4 +1,4 @@
-"""`python -m bench [PART …] [--quick] [--direnv PATH] [--json] [--check]`."""
+"""`python -m bench`: measure section 13 of the design, and print one table."""
 
 from __future__ import annotations
 
@@ -7,66 +7,107 @@ import json
 import os
 import platform
 import signal
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
+from typing import Any
 
-from bench import edits, herd, hook, idle, imports, monorepo
-from bench.measures import Row
+from bench import table
+from bench.edits import edit
+from bench.herd import herd
+from bench.hook import hook
+from bench.idle import idle
+from bench.imports import imports
+from bench.leave import leave
+from bench.measures import CannotRunError, Row
+from bench.monorepo import monorepo
 from bench.worlds import World
-from kernel_client import direnv as program
 
-PARTS: dict[str, tuple[int, Callable[..., Iterator[Row]]]] = {
-    "hook": (1, hook.unchanged),
-    "rootless": (2, hook.rootless),
-    "leave": (4, hook.leaving),
-    "edit": (5, edits.precomputed),
-    "herd": (6, herd.herd),
-    "idle": (7, idle.idle),
-    "monorepo": (8, monorepo.monorepo),
-    "import": (9, imports.imports),
+PARTS: dict[str, Callable[..., Iterator[Row]]] = {
+    "hook": hook,
+    "leave": leave,
+    "edit": edit,
+    "herd": herd,
+    "idle": idle,
+    "monorepo": monorepo,
+    "import": imports,
 }
-"""Parts by name, with their row of the targets."""
+
+NOT_MET = 1
+INTERRUPTED = 130
 
 
-def main() -> int:
-    """Run the parts that were asked for; exit 1 with --check when one is not met."""
-    parser = argparse.ArgumentParser(prog="bench", description=__doc__)
-    parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
-    parser.add_argument("--quick", action="store_true", help="fewer turns, less sure")
-    parser.add_argument("--direnv", help="absolute path of the direnv to compare with")
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument("--check", action="store_true", help="exit 1 on an unmet row")
-    given = parser.parse_args()
-    unknown = set(given.parts) - PARTS.keys()
-    if unknown:
-        parser.error(f"no such part: {', '.join(sorted(unknown))}")
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+def main(arguments: list[str] | None = None) -> int:
+    """Measure; give the exit code."""
+    chosen = _parser().parse_args(arguments)
+    signal.signal(signal.SIGTERM, _interrupt)
+    signal.signal(signal.SIGHUP, _interrupt)
     rows: list[Row] = []
-    for name in given.parts or PARTS:
-        print(f"bench: {name} …", file=sys.stderr, flush=True)
-        with World(given.direnv) as world:
-            version = program.version(world.direnv, world.environ)
-            rows += PARTS[name][1](world, quick=given.quick)
-    machine = f"Linux {platform.release()}, Python {platform.python_version()}"
-    machine += f", {os.cpu_count()} processors, direnv {version}"
-    if given.json:
-        print(json.dumps({"machine": machine, "rows": [asdict(row) for row in rows]}))
+    try:
+        for name in chosen.parts or PARTS:
+            if name not in PARTS:
+                print(f"bench: no part {name}: {', '.join(PARTS)}", file=sys.stderr)
+                return 2
+        for name in dict.fromkeys(chosen.parts or PARTS):
+            print(f"bench: {name} ...", file=sys.stderr, flush=True)
+            rows += _measured(name, chosen.direnv, quick=chosen.quick)
+    except KeyboardInterrupt:
+        print("bench: interrupted", file=sys.stderr)
+        return INTERRUPTED
+    machine = _machine(chosen.direnv, quick=chosen.quick)
+    if chosen.json:
+        print(json.dumps({**machine, "rows": [row.plain() for row in rows]}, indent=1))
     else:
-        _table(machine, rows)
-    return int(given.check and not all(row.met for row in rows))
+        print(", ".join(f"{name} {value}" for name, value in machine.items()))
+        print(*table.lines(rows), sep="\n")
+    is_met = all(row.met for row in rows)
+    return NOT_MET if chosen.check and not is_met else 0
 
 
-def _table(machine: str, rows: list[Row]) -> None:
-    print(f"\n{machine}\nMedians; ratios pair by pair, with their quartiles.\n")
-    print("| what | target | measured | met |\n|---|---|---|---|")
-    for row in rows:
-        met = "yes" if row.met else "**no**"
-        print(f"| {row.what.strip()} | {row.target} | {row.measured} | {met} |")
+def _measured(name: str, direnv: str | None, *, quick: bool) -> list[Row]:
+    """Measure one part in a world of its own; a part that cannot run says why."""
+    rows: list[Row] = []
+    try:
+        with World(direnv) as world:
+            rows.extend(PARTS[name](world, quick=quick))
+    except (CannotRunError, OSError, subprocess.SubprocessError) as error:
+        rows.append(Row(name, f"{name} (the rest of it)", "-", f"cannot run: {error}"))
+    return rows
+
+
+def _machine(direnv: str | None, *, quick: bool) -> dict[str, Any]:
+    """Say where the figures are from."""
+    try:
+        said = subprocess.run(
+            [direnv or "direnv", "version"], capture_output=True, text=True, check=False
+        ).stdout.strip()
+    except OSError:
+        said = "missing"
+    return {
+        "direnv": said,
+        "python": platform.python_version(),
+        "linux": platform.release(),
+        "cores": os.cpu_count(),
+        "load": round(os.getloadavg()[0], 1),
+        "quick": quick,
+    }
+
+
+def _interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
+    parser.add_argument("--direnv", help="the direnv to use (the one on PATH)")
+    parser.add_argument("--quick", action="store_true", help="smaller and rougher")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument(
+        "--check", action="store_true", help="exit 1 when a row is not met"
+    )
+    return parser
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except KeyboardInterrupt:
-        sys.exit(130)
+    sys.exit(main())

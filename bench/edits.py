@@ -1,110 +1,106 @@
-"""An edit that the sidecar has evaluated before the next run asks."""
+"""A run after an edit that the sidecar has evaluated already."""
 
 from __future__ import annotations
 
 import os
-import socket
-import statistics
-import subprocess
-import sys
 from collections.abc import Iterator
+from pathlib import Path
 
-from bench.measures import Row, micro, seconds
-from bench.worlds import World, until
+from bench.measures import CannotRunError, Middle, Row, ratio_of, readable, seconds
+from bench.worlds import World, quiet_client, round_trip, wait_until, worn
+from kernel_client.client import Client
 
-_ECHO = """
-import asyncio, os, sys
+EDITS = 7
+"""Edits of one workspace: a sidecar delays what is edited more often at once."""
 
-async def serve(reader, writer):
-    size = int(sys.argv[2])
-    answer = b"x" * (size - 1) + b"\\n"
-    while await reader.readline():
-        writer.write(answer)
-
-async def main():
-    server = await asyncio.start_unix_server(serve, sys.argv[1])
-    print("ready", flush=True)
-    await server.serve_forever()
-
-asyncio.run(main())
-"""
+TEXTS = ("export FOO=1 BAR=one\n", "export FOO=2 BAR=two\n")
+TARGET_S = 1e-3
+RELOAD_RATIO = 30
+ROUND_TRIP_RATIO = 4
 
 
-class Echo:
-    """A bare round trip: a socket server that answers a line with some bytes."""
+def edit(world: World, *, quick: bool) -> Iterator[Row]:
+    """Row 5: edit, wait until it is precomputed, then time the next refresh().
 
-    def __init__(self, world: World, name: str, size: int) -> None:
-        path = str(world.top / "s" / name)
-        process = world.start(
-            [sys.executable, "-c", _ECHO, path, str(size)], stdout=subprocess.PIPE
-        )
-        assert process.stdout is not None
-        process.stdout.readline()
-        self.path = path
-        self.connection = socket.socket(socket.AF_UNIX)
-        self.connection.connect(path)
-        self.size = size
-
-    def trip(self) -> None:
-        """Send what an `export` is long, and receive the whole answer."""
-        self.connection.sendall(b"x" * 199 + b"\n")
-        left = self.size
-        while left:
-            left -= len(self.connection.recv(65536))
-
-
-def precomputed(world: World, *, quick: bool) -> Iterator[Row]:
-    """Row 5: an allowed edit, precomputed, against direnv's own reload."""
+    The bare round trip is timed before it or after it, by turns, so that the
+    wait has cooled both in the same way.
+    """
     world.serve()
-    folder = world.workspace("e", "watch_file value\nexport FOO=$(cat value)\n")
-    value = folder / "value"
-    value.write_text("0")
-    world.run("allow", str(folder / ".envrc"))
-    saved = dict(os.environ)
-    os.environ.clear()
-    os.environ.update(world.environ)
-    client = world.client({}, shared=True)
-    from kernel_client import Client
-
-    client = Client(output=lambda _: None, settings=client.settings)
-    os.chdir(folder)
-    client.refresh()
-    answer_bytes = sum(map(len, os.environ.values()))
-    echo = Echo(world, "echo", max(1000, answer_bytes))
-    base = dict(world.environ)
-    trips, ours, theirs = [], [], []
-    for turn in range(10 if quick else 40):
-        before = world.evaluated(folder / ".envrc")[0]
-        value.write_text(str(turn + 1))
-        until(
-            lambda before=before: (  # type: ignore[misc]
-                world.evaluated(folder / ".envrc")[0] > before
-                and world.evaluated(folder / ".envrc")[2] == "idle"
-            )
-        )
-        trips.append(statistics.median(seconds(echo.trip) for _ in range(20)))
-        ours.append(seconds(client.refresh))
-        if os.environ["FOO"] != str(turn + 1):
-            raise SystemExit("bench: the edit did not arrive")
-        theirs.append(seconds(world.hook(base, folder)))
-    client.close()
-    os.chdir("/")
-    os.environ.clear()
-    os.environ.update(saved)
-    middle = statistics.median(ours)
-    trip = statistics.median(trips)
-    reload = statistics.median(b / a for a, b in zip(ours, theirs, strict=True))
-    bare = statistics.median(a / b for a, b in zip(ours, trips, strict=True))
-    yield Row("edited, precomputed: p50", "< 1 ms", micro(middle), middle < 1e-3)
+    first = world.workspace("w", *TEXTS)
+    request, reply_bytes = world.exchange(first)
+    exchange = round_trip(world.echo(reply_bytes), request)
+    exchange()
+    ours: list[float] = []
+    bare: list[float] = []
+    reload: list[float] = []
+    for number in range(2 if quick else 6):
+        folder = world.workspace(f"w{number}", *TEXTS)
+        with worn(world.environ):
+            os.chdir(folder)
+            client = quiet_client(world.settings)
+            client.refresh()
+            if os.environ.get("FOO") != "1":
+                raise CannotRunError("the workspace was not loaded")
+            # Without its watches direnv reloads, even within the same second.
+            given = {**os.environ, "DIRENV_WATCHES": ""}
+            own_reload = world.hook(given, folder)
+            for turn in range(EDITS):
+                _edited(world, folder, TEXTS[(turn + 1) % 2])
+                if turn % 2:
+                    bare.append(seconds(exchange))
+                ours.append(_refreshed(client, str((turn + 1) % 2 + 1)))
+                if not turn % 2:
+                    bare.append(seconds(exchange))
+                reload.append(seconds(own_reload))
+                if not own_reload():
+                    raise CannotRunError("direnv did not reload")
+            client.close()
+        os.chdir("/")
+    trip = ratio_of(list(zip(ours, bare, strict=True)))
+    beside = ratio_of(list(zip(ours, reload, strict=True))).inverse()
+    middle = Middle.of(ours)
     yield Row(
+        "edit",
+        "edited, precomputed, through the sidecar",
+        f"p50 < {readable(TARGET_S)}",
+        f"{middle}, {len(ours)} edits",
+        middle.middle < TARGET_S,
+        middle.figures(),
+    )
+    yield Row(
+        "edit",
         "  beside direnv's own reload",
-        ">= 30 x cheaper",
-        f"{reload:.1f} x: {micro(middle)} / {micro(statistics.median(theirs))}",
-        reload >= 30,
+        f">= {RELOAD_RATIO} x cheaper",
+        f"{beside}: {readable(beside.ours_s)} / {readable(beside.other_s)}",
+        beside.middle >= RELOAD_RATIO,
+        beside.figures(),
     )
     yield Row(
+        "edit",
         "  beside a bare round trip",
-        "<= 4 x",
-        f"{bare:.2f} x: {micro(middle)} / {micro(trip)}",
-        bare <= 4,
+        f"<= {ROUND_TRIP_RATIO} x",
+        f"{trip}: {readable(trip.ours_s)} / {readable(trip.other_s)}"
+        f" ({len(request)} bytes there, {reply_bytes} back)",
+        trip.middle <= ROUND_TRIP_RATIO,
+        trip.figures(),
     )
+
+
+def _edited(world: World, folder: Path, text: str) -> None:
+    """Edit the root file, and wait until the sidecar has evaluated it."""
+    before = world.status()["evaluations"]
+    (folder / ".envrc").write_text(text)
+
+    def precomputed() -> bool:
+        if world.status()["evaluations"] == before:
+            return False
+        return bool(world.of_root(folder)["state"] == "idle")
+
+    wait_until("the edit is precomputed", precomputed)
+
+
+def _refreshed(client: Client, expected: str) -> float:
+    taken_s = seconds(client.refresh)
+    if os.environ.get("FOO") != expected:
+        raise CannotRunError("refresh() did not load the edit")
+    return taken_s

@@ -1,145 +1,136 @@
-"""The hook: unchanged, without a root file, leaving."""
+"""The hook: `refresh()` where nothing has changed, and where no root file is."""
 
 from __future__ import annotations
 
 import os
-import select
-import statistics
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from os import access, getcwd, stat
 
-from bench.measures import Row, micro, paired, seconds
-from bench.worlds import World, big
+from bench.measures import CannotRunError, Row, paired, readable
+from bench.worlds import World, quiet_client, worn
 from kernel_client import Client, Settings
 
-TIMES = 2000
+TIMES = 50
+"""Calls in one turn: few, so that most turns are not interrupted."""
+DEPTH = 6
+ROOTLESS_DEPTH = 10
+HOOK_RATIO = 1.6
+SPAWN_RATIO = 300
+ROOTLESS_RATIO = 1.3
 
 
-def unchanged(world: World, *, quick: bool) -> Iterator[Row]:
-    """Row 1: three watched files, six folders deep."""
-    pairs = 20 if quick else 60
+def hook(world: World, *, quick: bool) -> Iterator[Row]:
+    """Rows 1 and 2."""
+    pairs = 200 if quick else 1000
+    yield from _unchanged(world, pairs)
+    yield from _rootless(world, pairs)
+
+
+def _unchanged(world: World, pairs: int) -> Iterator[Row]:
+    """Row 1: direnv's three watched files, at depth 6."""
     world.serve()
-    world.workspace("w", "export FOO=1\nwatch_file extra\n")
-    deep = world.top / "w" / "a" / "b"
+    up = DEPTH - len(world.top.parts) + 1 - 2
+    workspace = world.workspace("/".join(["p"] * up), "export FOO=1\n")
+    deep = workspace / "a" / "b"
     deep.mkdir(parents=True)
-    os.chdir(deep)
-    for shared in (True, False):
-        saved = dict(os.environ)
-        os.environ.clear()
-        os.environ.update(world.environ)
-        client = Client(
-            output=lambda _: None, settings=world.client({}, shared=shared).settings
-        )
-        outcome = client.refresh().outcome
-        if outcome != "loaded":
-            raise SystemExit(f"bench: the workspace is {outcome}")
-        bare = _same_calls(client)
-        ratio = paired(client.refresh, bare, pairs=pairs, times=TIMES)
-        environ = dict(os.environ)
-        hook = paired(
-            client.refresh,
-            world.hook(environ, deep),
-            pairs=pairs // 2,
-            times=TIMES,
-            other_times=5,
-        )
-        client.close()
-        os.environ.clear()
-        os.environ.update(saved)
-        mode = "sidecar" if shared else "direct"
+    off = Settings(sidecar="off", direnv=world.direnv)
+    for mode, settings in (("sidecar", world.settings), ("direct", off)):
+        with worn(world.environ):
+            os.chdir(deep)
+            client = quiet_client(settings)
+            outcome = client.refresh().outcome
+            again = client.refresh()
+            if outcome != "loaded" or again.answered != "stats":
+                message = f"refresh() gives {outcome}, then {again.outcome}"
+                raise CannotRunError(message)
+            calls, bare = _same_calls(client)
+            ratio = paired(client.refresh, bare, pairs=pairs, times=TIMES)
+            spawn = world.hook(os.environ, deep)
+            if spawn():
+                raise CannotRunError("direnv does not take it for unchanged")
+            beside = paired(
+                client.refresh, spawn, pairs=pairs // 4, times=TIMES, other_times=1
+            ).inverse()
+            client.close()
         yield Row(
-            f"refresh() unchanged, {mode}",
-            "<= 1.6 x the bare calls",
-            f"{ratio}: {micro(ratio.ours_s)} / {micro(ratio.other_s)}",
-            ratio.middle <= 1.6,
+            "hook",
+            f"refresh() unchanged, depth {DEPTH}, {mode}",
+            f"<= {HOOK_RATIO} x the same calls, bare",
+            f"{ratio}: {readable(ratio.ours_s)} / {readable(ratio.other_s)} ({calls})",
+            ratio.middle <= HOOK_RATIO,
+            ratio.figures(),
         )
         yield Row(
+            "hook",
             f"  beside direnv export json, {mode}",
-            ">= 300 x cheaper",
-            f"{1 / hook.middle:.0f} x: {micro(hook.ours_s)} / {micro(hook.other_s)}",
-            1 / hook.middle >= 300,
+            f">= {SPAWN_RATIO} x cheaper",
+            f"{beside}: {readable(beside.ours_s)} / {readable(beside.other_s)}",
+            beside.middle >= SPAWN_RATIO,
+            beside.figures(),
         )
     os.chdir("/")
 
 
-def _same_calls(client: Client) -> object:
-    """Give the bare loop of the system calls that this client makes."""
-    absent, stats, links, poll = client._checks[os.getcwd()]
-    paths = [entry[0] for entry in stats]
+def _same_calls(client: Client) -> tuple[str, Callable[[], None]]:
+    """Give the bare loop of the system calls that this client makes, and its size."""
+    absent, entries, links, poll = client._checks[getcwd()]
     if links:
-        raise SystemExit("bench: no links were expected here")
-    quiet = poll
-    if quiet is None:
+        raise CannotRunError("there is a symbolic link among the watched files")
+    paths = tuple(entry[0] for entry in entries)
+    calls = f"getcwd, {len(absent)} access, {len(paths)} stat"
+    if poll is None:
 
         def bare() -> None:
-            os.getcwd()
+            getcwd()
             for path in absent:
-                os.access(path, os.F_OK)
+                access(path, 0)
             for path in paths:
-                os.stat(path)
+                stat(path)
 
-        return bare
-    waiting = select.poll()
-    reader, _ = os.pipe()
-    waiting.register(reader, select.POLLIN)
+        return calls, bare
 
     def bare_with_poll() -> None:
-        os.getcwd()
+        getcwd()
         for path in absent:
-            os.access(path, os.F_OK)
+            access(path, 0)
         for path in paths:
-            os.stat(path)
-        waiting.poll(0)
+            stat(path)
+        poll(0)
 
-    return bare_with_poll
+    return f"{calls}, poll", bare_with_poll
 
 
-def rootless(world: World, *, quick: bool) -> Iterator[Row]:
-    """Row 2: no root file, ten folders deep."""
-    folder = "/"
-    deep = world.top.joinpath(*(str(n) for n in range(10 - len(world.top.parts) + 1)))
+def _rootless(world: World, pairs: int) -> Iterator[Row]:
+    """Row 2: no root file from depth 10 up to `/`."""
+    missing = ROOTLESS_DEPTH - len(world.top.parts) + 1
+    deep = world.top.joinpath(*(str(number) for number in range(missing)))
     deep.mkdir(parents=True, exist_ok=True)
-    os.chdir(deep)
-    client = Client(output=lambda _: None, settings=Settings(sidecar="off"))
-    if client.refresh().outcome != "absent":
-        raise SystemExit("bench: there is an .envrc above the temp folder")
-    absent = client._checks[str(deep)][0]
-    chain = [path for path in absent if path.endswith(".envrc")]
+    with worn(world.environ):
+        os.chdir(deep)
+        client = quiet_client(Settings(sidecar="off", direnv=world.direnv))
+        if client.refresh().outcome != "absent":
+            raise CannotRunError(f"there is a root file above {world.top}")
+        chain, path = [], str(deep)
+        while path != "/":
+            chain.append(f"{path}/.envrc")
+            path = os.path.dirname(path)
+        chain.append("/.envrc")
+        more = set(client._checks[str(deep)][0]) - set(chain)
 
-    def bare() -> None:
-        os.getcwd()
-        for path in chain:
-            os.access(path, os.F_OK)
+        def bare() -> None:
+            getcwd()
+            for path in chain:
+                access(path, 0)
 
-    ratio = paired(client.refresh, bare, pairs=20 if quick else 60, times=TIMES)
-    os.chdir(folder)
+        ratio = paired(client.refresh, bare, pairs=pairs, times=TIMES)
+        client.close()
+    os.chdir("/")
+    sizes = f"getcwd, {len(chain)} access; the hook has {len(more)} more"
     yield Row(
-        f"refresh() without a root file, {len(chain)} folders",
-        "<= 1.3 x the bare access loop",
-        f"{ratio}: {micro(ratio.ours_s)} / {micro(ratio.other_s)}",
-        ratio.middle <= 1.3,
-    )
-
-
-def leaving(world: World, *, quick: bool) -> Iterator[Row]:
-    """Row 4: leaving a workspace with an environment of 60 KB."""
-    folder = world.workspace("l", "export FOO=1\nPATH_add bin\n")
-    saved = dict(os.environ)
-    os.environ.clear()
-    os.environ.update({**world.environ, **big()})
-    settings = Settings(sidecar="off", direnv=world.direnv)
-    client = Client(output=lambda _: None, settings=settings)
-    found: list[float] = []
-    for _ in range(5 if quick else 20):
-        os.chdir(folder)
-        client.refresh()
-        os.chdir("/")
-        found.append(seconds(client.refresh))
-    os.environ.clear()
-    os.environ.update(saved)
-    middle = statistics.median(found)
-    yield Row(
-        "leaving, 60 KB environment",
-        "< 0.3 ms, no process",
-        f"{micro(middle)} (answered from memory)",
-        middle < 0.3e-3,
+        "hook",
+        f"refresh() without a root file, depth {ROOTLESS_DEPTH}",
+        f"<= {ROOTLESS_RATIO} x the bare access loop",
+        f"{ratio}: {readable(ratio.ours_s)} / {readable(ratio.other_s)} ({sizes})",
+        ratio.middle <= ROOTLESS_RATIO,
+        {**ratio.figures(), "more_access": len(more)},
     )

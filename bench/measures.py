@@ -4,25 +4,47 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Self
 
 Work = Callable[[], object]
+
+WIDE = 1.5
+"""Quartiles of the pairs' ratios that are further apart than this are noise."""
+
+
+class CannotRunError(Exception):
+    """A part of the benchmark cannot be run here; its text says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A line of the table: what, its target, what was measured, whether it is met."""
+    """A line of the table.
 
+    `met` is None where the row could not be measured, and where it is only there
+    to be compared with; `figures` has the numbers behind `measured`, times in
+    seconds.
+    """
+
+    part: str
     what: str
     target: str
     measured: str
-    met: bool
+    met: bool | None = None
+    figures: dict[str, float] = field(default_factory=dict)
+
+    def plain(self) -> dict[str, Any]:
+        """Give it as JSON has it."""
+        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """Seconds of two works, measured in turn, and the ratio of each pair."""
+    """Seconds of two works, measured in turn, and the ratios of the pairs.
+
+    `middle` is the median of the ratios, `low` and `high` their quartiles.
+    """
 
     ours_s: float
     other_s: float
@@ -31,43 +53,90 @@ class Ratio:
     high: float
 
     def __str__(self) -> str:
-        return f"{self.middle:.3g} ({self.low:.3g} to {self.high:.3g})"
+        wide = ", wide" if self.high > self.low * WIDE else ""
+        return f"{self.middle:.3g} x ({self.low:.3g} to {self.high:.3g}{wide})"
+
+    def inverse(self) -> Ratio:
+        """Give the ratio the other way round."""
+        return Ratio(
+            self.other_s, self.ours_s, 1 / self.middle, 1 / self.high, 1 / self.low
+        )
+
+    def figures(self) -> dict[str, float]:
+        """Give its numbers for a row."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Middle:
+    """The median of some seconds, and their quartiles."""
+
+    middle: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, found: Sequence[float]) -> Self:
+        """Give it for at least two figures."""
+        low, _, high = statistics.quantiles(found, n=4)
+        return cls(statistics.median(found), low, high)
+
+    def __str__(self) -> str:
+        spread = f"{readable(self.low)} to {readable(self.high)}"
+        return f"{readable(self.middle)} ({spread})"
+
+    def figures(self) -> dict[str, float]:
+        """Give its numbers for a row."""
+        return asdict(self)
 
 
 def seconds(work: Work, times: int = 1) -> float:
     """Give the seconds of one call, as the mean of `times` calls."""
+    turns = range(times)
     started = time.perf_counter()
-    for _ in range(times):
+    for _ in turns:
         work()
     return (time.perf_counter() - started) / times
 
 
-def paired(
-    ours: Work, other: Work, *, pairs: int, times: int = 1, other_times: int = 0
-) -> Ratio:
-    """Measure A B A B …, after one of each that does not count.
-
-    The ratio is that of each pair; its quartiles tell how noisy the machine was.
-    """
-    seconds(ours, times)
-    seconds(other, other_times or times)
-    found = [
-        (seconds(ours, times), seconds(other, other_times or times))
-        for _ in range(pairs)
-    ]
-    ratios = sorted(a / b for a, b in found)
-    low, _, high = statistics.quantiles(ratios, n=4)
+def ratio_of(pairs: Sequence[tuple[float, float]]) -> Ratio:
+    """Give the medians of pairs that were measured in turn."""
+    ratios = sorted(ours / other for ours, other in pairs)
+    low, high = ratios[0], ratios[-1]
+    if len(ratios) >= 4:
+        low, _, high = statistics.quantiles(ratios, n=4)
     return Ratio(
-        statistics.median(a for a, _ in found),
-        statistics.median(b for _, b in found),
+        statistics.median(ours for ours, _ in pairs),
+        statistics.median(other for _, other in pairs),
         statistics.median(ratios),
         low,
         high,
     )
 
 
-def micro(value_s: float) -> str:
+def paired(
+    ours: Work,
+    other: Work,
+    *,
+    pairs: int,
+    times: int = 1,
+    other_times: int | None = None,
+) -> Ratio:
+    """Measure A B A B …, after one turn of each that does not count.
+
+    A figure of a pair is the mean of `times` calls of ours, and of `other_times`
+    of the other (as many where it is None).
+    """
+    others = times if other_times is None else other_times
+    seconds(ours, times)
+    seconds(other, others)
+    return ratio_of(
+        [(seconds(ours, times), seconds(other, others)) for _ in range(pairs)]
+    )
+
+
+def readable(value_s: float) -> str:
     """Write seconds for a person."""
-    if value_s < 1e-3:
+    if abs(value_s) < 1e-3:
         return f"{value_s * 1e6:.3g} us"
-    return f"{value_s * 1e3:.3g} ms" if value_s < 1 else f"{value_s:.3g} s"
+    return f"{value_s * 1e3:.3g} ms" if abs(value_s) < 1 else f"{value_s:.3g} s"

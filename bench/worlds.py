@@ -1,35 +1,42 @@
-"""Workspaces, direnv stores and sidecars of a benchmark's own, in a temp folder."""
+"""Workspaces, direnv's store and sidecars of a benchmark's own, in a temp folder."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from kernel_client import Client, Settings, messages, sidecar
+from bench.measures import CannotRunError
+from kernel_client import Client, Settings, environment, messages, sidecar, wire
 from kernel_client.direnv import find
 
 HERE = Path(__file__).parents[1]
 WAIT_S = 60.0
+END_S = 10.0
 
 
 class World:
-    """A temp folder with a home, a socket and what was started; ends it all."""
+    """A temp folder with a home, a socket and what was started; ends it all.
 
-    def __init__(self, direnv: str | None = None, folder: str | None = None) -> None:
-        found = direnv or find(os.environ)
+    `environ` is the environment of everything in it.
+    """
+
+    def __init__(self, direnv: str | None = None) -> None:
+        found = find(os.environ, direnv or "direnv")
         if found is None:
-            raise SystemExit("bench: no direnv on PATH; install it, or give --direnv")
-        self.direnv = str(Path(found).resolve())
-        self.top = Path(tempfile.mkdtemp(prefix="ewb-", dir=folder))
+            raise CannotRunError(f"there is no {direnv or 'direnv on PATH'}")
+        self.direnv = os.path.realpath(found)
+        self.top = Path(tempfile.mkdtemp(prefix="ewb-")).resolve()
         (self.top / "home").mkdir()
         (self.top / "s").mkdir(mode=0o700)
         self.socket = str(self.top / "s" / "sock")
@@ -37,8 +44,10 @@ class World:
             "HOME": str(self.top / "home"),
             "PATH": f"{Path(self.direnv).parent}:/usr/bin:/bin",
             "LANG": "C.UTF-8",
+            "ENVWATCH_SOCKET": self.socket,
+            "ENVWATCH_DIRENV": self.direnv,
         }
-        self.ended: list[subprocess.Popen[bytes]] = []
+        self._running: list[subprocess.Popen[bytes]] = []
 
     def __enter__(self) -> Self:
         return self
@@ -49,112 +58,198 @@ class World:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        for process in reversed(self.ended):
-            process.kill()
-            process.wait()
-            for pipe in (process.stdin, process.stdout):
-                if pipe is not None:
-                    pipe.close()
-        shutil.rmtree(self.top, ignore_errors=True)
+        os.chdir("/")
+        try:
+            for process in reversed(tuple(self._running)):
+                self.end(process)
+        finally:
+            shutil.rmtree(self.top, ignore_errors=True)
 
-    def workspace(self, name: str, text: str, *, allow: bool = True) -> Path:
-        """Make a folder with an `.envrc`."""
+    # ------------------------------------------------------------ folders
+
+    def workspace(self, name: str, *texts: str) -> Path:
+        """Make a folder whose `.envrc` has the first text; all texts are allowed."""
         folder = self.top / name
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / ".envrc").write_text(text)
-        if allow:
-            self.run("allow", str(folder / ".envrc"))
+        root = folder / ".envrc"
+        for text in reversed(texts):
+            root.write_text(text)
+            self.run("allow", str(root))
         return folder
 
-    def run(self, *arguments: str, folder: Path | None = None) -> bytes:
-        """Run direnv as a person or a hook does."""
-        return subprocess.run(
+    def run(self, *arguments: str) -> None:
+        """Run direnv as a person does."""
+        subprocess.run(
             [self.direnv, *arguments],
             env=self.environ,
-            cwd=folder or self.top,
+            cwd=self.top,
             stdin=subprocess.DEVNULL,
             capture_output=True,
-            check=False,
-        ).stdout
+            check=True,
+        )
 
-    def hook(self, environ: dict[str, str], folder: Path) -> Callable[[], object]:
-        """Give what a kernel does that spawns direnv before a run."""
+    def hook(self, environ: Mapping[str, str], folder: Path) -> Callable[[], bytes]:
+        """Give what a kernel does that spawns direnv before each run."""
+        given = dict(environ)
 
-        def spawn() -> object:
+        def spawn() -> bytes:
             return subprocess.run(
                 [self.direnv, "export", "json"],
-                env=environ,
+                env=given,
                 cwd=folder,
                 stdin=subprocess.DEVNULL,
-                capture_output=True,
+                stderr=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
                 check=False,
-            )
+            ).stdout
 
         return spawn
 
-    def client(self, environ: dict[str, str], *, shared: bool) -> Client:
-        """Give a client over a mapping, with the sidecar of this world or none."""
-        settings = Settings(
-            sidecar="/nonexistent/envwatch" if shared else "off",
-            socket=self.socket if shared else None,
-            direnv=self.direnv,
-        )
-        return Client(environ, output=lambda _: None, settings=settings)
+    # ------------------------------------------------------------ processes
 
-    def start(self, command: list[str], **more: Any) -> subprocess.Popen[bytes]:
-        """Start a process that ends with this world."""
+    def start(
+        self, module: str, *arguments: str, **more: Any
+    ) -> subprocess.Popen[bytes]:
+        """Start `python -m module`; it ends with this world."""
         process = subprocess.Popen(
-            command, env={**self.environ, "PYTHONPATH": str(HERE)}, cwd="/", **more
+            [sys.executable, "-m", module, *arguments],
+            env={**self.environ, "PYTHONPATH": str(HERE)},
+            cwd="/",
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+            **more,
         )
-        self.ended.append(process)
+        self._running.append(process)
         return process
+
+    def end(self, process: subprocess.Popen[bytes]) -> None:
+        """End a process that was started here, and all of its session."""
+        if process in self._running:
+            self._running.remove(process)
+        process.terminate()
+        try:
+            process.wait(END_S)
+        except subprocess.TimeoutExpired:
+            pass
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        for pipe in (process.stdin, process.stdout):
+            if pipe is not None:
+                with contextlib.suppress(OSError):
+                    pipe.close()
 
     def serve(self) -> subprocess.Popen[bytes]:
         """Start a sidecar and wait until it listens."""
-        self.environ["ENVWATCH_SOCKET"] = self.socket
-        self.environ["ENVWATCH_DIRENV"] = self.direnv
-        process = self.start(
-            [sys.executable, "-m", "envwatch", "serve"], stderr=subprocess.DEVNULL
-        )
-        until(self._listens)
+        process = self.start("envwatch", "serve", stdin=subprocess.DEVNULL)
+        wait_until("the sidecar listens", lambda: listens(self.socket), process)
         return process
+
+    def echo(self, reply_bytes: int) -> str:
+        """Start a peer that answers each line with so many bytes; give its socket."""
+        path = str(self.top / "s" / f"echo{len(self._running)}")
+        process = self.start("bench.echo", path, str(reply_bytes))
+        wait_until("the echo listens", lambda: listens(path), process)
+        return path
+
+    # ------------------------------------------------------------ the sidecar
+
+    @property
+    def settings(self) -> Settings:
+        """Settings of a client of this world's sidecar; it starts none itself."""
+        return Settings(
+            sidecar="/nonexistent/envwatch", socket=self.socket, direnv=self.direnv
+        )
 
     def status(self) -> dict[str, Any]:
         """Ask the sidecar what it is doing."""
-        settings = Settings(sidecar="/nonexistent/envwatch", socket=self.socket)
-        link = sidecar.connect(settings, self.environ, None)
+        link = sidecar.connect(self.settings, self.environ, None)
         try:
             return dict(link.request(messages.status(link.number()))["status"])
         finally:
             link.close()
 
-    def evaluated(self, root: Path) -> tuple[int, str, str]:
-        """Give (evaluations so far, outcome of the last, state) of a root file."""
+    def of_root(self, folder: Path) -> dict[str, Any]:
+        """Give what the sidecar's status says of a workspace; {} for nothing."""
+        root = str(folder / ".envrc")
         found = self.status()
         for each in found["workspaces"]:
-            if each["root"] == str(root):
-                last = each["last"] or {"outcome": ""}
-                return found["evaluations"], last["outcome"], each["state"]
-        return found["evaluations"], "", "idle"
+            if each["root"] == root:
+                return dict(each)
+        return {}
 
-    def until_watching(self) -> None:
-        """Wait until the sidecar watches what is loaded."""
-        until(lambda: self.status()["watching"]["state"] == "ok")
+    def exchange(self, folder: Path) -> tuple[bytes, int]:
+        """Give an export for a workspace as bytes, and how long its diff is."""
+        given = environment.passed(self.environ, environment.WITHHELD)
+        link = sidecar.connect(self.settings, self.environ, None)
+        frame = messages.export(
+            link.number(),
+            root=str(folder / ".envrc"),
+            fingerprint=environment.fingerprint(given),
+            direnv=self.direnv,
+        )
+        try:
+            link.send(frame)
+            deadline = time.monotonic() + WAIT_S
+            while time.monotonic() < deadline:
+                for answer in link.receive(1.0):
+                    if answer["type"] == "need_base":
+                        link.send({**frame, "environment": given})
+                    elif answer["type"] == "diff":
+                        return wire.encode(frame), len(wire.encode(answer))
+        finally:
+            link.close()
+        raise CannotRunError("the sidecar gave no diff")
 
-    def _listens(self) -> bool:
-        with socket.socket(socket.AF_UNIX) as probe:
-            return probe.connect_ex(self.socket) == 0
+
+@contextlib.contextmanager
+def worn(environ: Mapping[str, str]) -> Iterator[None]:
+    """Have `os.environ` be this environment for a while."""
+    before = dict(os.environ)
+    os.environ.clear()
+    os.environ.update(environ)
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
 
 
-def until(condition: Callable[[], bool]) -> None:
-    """Wait for a real condition; gives up after a minute."""
+def quiet_client(settings: Settings) -> Client:
+    """Give a client of `os.environ` that shows nothing."""
+    return Client(output=lambda _: None, settings=settings)
+
+
+def wait_until(
+    what: str,
+    condition: Callable[[], bool],
+    process: subprocess.Popen[bytes] | None = None,
+) -> None:
+    """Wait until something is so; gives up after a minute."""
     deadline = time.monotonic() + WAIT_S
     while not condition():
+        if process is not None and process.poll() is not None:
+            raise CannotRunError(f"not so, the process has ended: {what}")
         if time.monotonic() > deadline:
-            raise SystemExit("bench: it did not come about in a minute")
+            raise CannotRunError(f"not so in {WAIT_S:.0f} s: {what}")
         time.sleep(0.01)
 
 
-def big(size: int = 60_000) -> dict[str, str]:
-    """Give variables of about `size` bytes, two hundred bytes each."""
-    return {f"VARIABLE_{n:04}": "x" * 186 for n in range(size // 200)}
+def listens(path: str) -> bool:
+    """Tell whether somebody listens at a socket."""
+    with socket.socket(socket.AF_UNIX) as probe:
+        return probe.connect_ex(path) == 0
+
+
+def round_trip(path: str, request: bytes) -> Callable[[], None]:
+    """Give the bare round trip: a blocking client that reads one line back."""
+    connection = socket.socket(socket.AF_UNIX)
+    connection.connect(path)
+
+    def exchange() -> None:
+        connection.sendall(request)
+        while not connection.recv(256 * 1024).endswith(b"\n"):
+            pass
+
+    return exchange

@@ -23,10 +23,10 @@ from kernel_client.errors import DirenvError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Optional
 
-    from kernel_client import gzenv
+    Noted = Mapping[str, Sequence[int]]
 
     OnLine = Optional[Callable[[str], None]]
 
@@ -110,8 +110,10 @@ def evaluate(
         after = _after(answer, root, environment)
         if after is None or answer.outcome not in _COMPARED:
             break
-        odd = unlike(after, answer.watches or ())
+        noted = {path: watch for path, *watch in answer.watches or ()}
+        odd = [entry for entry in after if _is_odd(entry, noted)]
         moved, young = disturbed(before, after, start_ns)
+        moved |= {entry[0] for entry in after if _is_later(entry, noted)}
         # What moves each time is the file's own work; an edit of the root file
         # itself never is.
         new = (moved - own) | young | _young(odd, start_ns) | (moved & {root})
@@ -149,17 +151,17 @@ _COMPARED = outcome.OUTCOMES - {
 }
 
 
-def unlike(
-    after: snapshot.Snapshot, watches: Iterable[gzenv.Watch]
-) -> list[snapshot.Entry]:
-    """Give the entries that are there, or missing, unlike direnv noted."""
-    exists = {path: there for path, _, there in watches}
-    return [
-        entry
-        for entry in after
-        if exists.get(entry[0], bool(entry[1] or entry[2]))
-        != bool(entry[1] or entry[2])
-    ]
+def _is_odd(entry: snapshot.Entry, noted: Noted) -> bool:
+    """Tell whether an entry is there, or missing, unlike direnv noted."""
+    path, seen, link, _ = entry
+    return path in noted and noted[path][1] != bool(seen or link)
+
+
+def _is_later(entry: snapshot.Entry, noted: Noted) -> bool:
+    """Tell whether an entry was written in another second than direnv noted."""
+    path, seen, link, _ = entry
+    times = [look[0] // 1_000_000_000 for look in (seen, link) if look]
+    return path in noted and bool(times) and noted[path][0] != max(times)
 
 
 def _young(odd: Iterable[snapshot.Entry], start_ns: int) -> frozenset[str]:

@@ -100,10 +100,9 @@ class Answers:
 
     def _join(self, key: Key, waiter: Waiter, now: float) -> None:
         running = self.schedule.join(key, waiter)
-        if running is not None:
-            for line in running.lines:
-                data = frames.progress(waiter.number, now - running.started, line)
-                self.out.append(Send(waiter.session, data))
+        if running is not None and running.lines:
+            data = frames.said(waiter.number, now - running.started, running.lines)
+            self.out.append(Send(waiter.session, data))
 
     # ------------------------------------------------------------ checking
 
@@ -183,14 +182,14 @@ class Answers:
 
     # ------------------------------------------------------------ evaluating
 
-    def line(self, number: int, text: str, now: float) -> None:
-        """Pass a line on to those that wait."""
+    def lines(self, number: int, texts: tuple[str, ...], now: float) -> None:
+        """Pass lines on to those that wait."""
         running = self.schedule.running.get(number)
         if running is None:
             return
-        running.lines.append(text)
+        running.lines += texts
         for waiter in running.waiters:
-            data = frames.progress(waiter.number, now - running.started, text)
+            data = frames.said(waiter.number, now - running.started, texts)
             self.out.append(Send(waiter.session, data))
 
     def evaluated(self, number: int, result: Result, now: float) -> None:

@@ -99,11 +99,11 @@ class Compared:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """direnv said a line."""
+class Lines:
+    """direnv said these lines."""
 
     evaluation: int
-    text: str = field(repr=False)
+    texts: tuple[str, ...] = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +147,7 @@ Event = (
     | Closed
     | Looked
     | Compared
-    | Line
+    | Lines
     | Evaluated
     | FoldersChanged
     | Unsure

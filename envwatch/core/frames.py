@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import Any
 
 from kernel_client import messages, wire
@@ -39,6 +40,11 @@ def progress(number: int, elapsed_s: float, line: str | None) -> bytes:
             "line": line,
         }
     )
+
+
+def said(number: int, elapsed_s: float, lines: Iterable[str]) -> bytes:
+    """Give the frames of several lines in one piece: many come at once."""
+    return b"".join(progress(number, elapsed_s, line) for line in lines)
 
 
 def diff(

@@ -20,7 +20,7 @@ from envwatch.core.events import (
     Frame,
     Garbled,
     Key,
-    Line,
+    Lines,
     Log,
     Look,
     Looked,
@@ -107,8 +107,8 @@ class Hub:
                     self._received(session, frame, now)
             case Compared(key, snapshot, wire):
                 self.answers.compared(key, snapshot, wire, now)
-            case Line(number, text):
-                self.answers.line(number, text, now)
+            case Lines(number, texts):
+                self.answers.lines(number, texts, now)
             case Evaluated(number, result):
                 self.answers.evaluated(number, result, now)
             case FoldersChanged(folders):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from collections import deque
 from collections.abc import Callable
 
 import anyio
-from anyio import from_thread, to_thread
+from anyio import to_thread
 from anyio.abc import TaskGroup
 
 from envwatch.core import frames
@@ -16,7 +18,7 @@ from envwatch.core.events import (
     Evaluate,
     Evaluated,
     Event,
-    Line,
+    Lines,
     Result,
     Snapshot,
 )
@@ -26,6 +28,36 @@ MAX_PATHS_INLINE = 200
 """Snapshots up to this size are compared on the loop: a hop costs as much."""
 
 _COMPARING = 4
+
+
+class Said:
+    """Takes lines on a worker thread, and gives them to the loop in batches.
+
+    A line costs no hop of its own: a file that says a hundred thousand of them
+    would hold its own evaluation, and every kernel, for many seconds.
+    """
+
+    def __init__(self, evaluation: int, handle: Callable[[Event], None]) -> None:
+        self._evaluation = evaluation
+        self._handle = handle
+        self._loop = asyncio.get_running_loop()
+        self._lines: deque[str] = deque()
+        self._is_due = False
+
+    def __call__(self, line: str) -> None:
+        """Take a line; on a worker thread."""
+        self._lines.append(line)
+        if not self._is_due:
+            self._is_due = True
+            self._loop.call_soon_threadsafe(self.flush)
+
+    def flush(self) -> None:
+        """Give what was said since the last time; on the loop."""
+        # First: a line that comes after the look is due again.
+        self._is_due = False
+        texts = tuple(self._lines.popleft() for _ in range(len(self._lines)))
+        if texts:
+            self._handle(Lines(self._evaluation, texts))
 
 
 class Evaluator:
@@ -78,19 +110,19 @@ class Evaluator:
     async def _evaluate(
         self, effect: Evaluate, cancellation: direnv.Cancellation
     ) -> None:
+        said = Said(effect.evaluation, self._handle)
         try:
             result = await to_thread.run_sync(
-                self._work, effect, cancellation, limiter=self._evaluating
+                self._work, effect, cancellation, said, limiter=self._evaluating
             )
         finally:
             del self._cancellations[effect.evaluation]
+        said.flush()
         self._handle(Evaluated(effect.evaluation, result))
 
-    def _work(self, effect: Evaluate, cancellation: direnv.Cancellation) -> Result:
-        def said(line: str) -> None:
-            if not cancellation.asked:
-                from_thread.run_sync(self._handle, Line(effect.evaluation, line))
-
+    def _work(
+        self, effect: Evaluate, cancellation: direnv.Cancellation, said: Said
+    ) -> Result:
         root = effect.key.root
         try:
             before = snapshot.take((root, *effect.known))

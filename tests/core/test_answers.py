@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -14,7 +15,7 @@ from envwatch.core.events import (
     Evaluate,
     Evaluated,
     FoldersChanged,
-    Line,
+    Lines,
     Tick,
     Unsure,
 )
@@ -51,9 +52,9 @@ def test_a_late_one_hears_what_was_said(play: Make) -> None:
     p = play()
     p.attach(1, 2)
     p.export(1)
-    p.give(Line(1, "one"))
+    p.give(Lines(1, ("one",)))
     p.export(2, 7)
-    p.give(Line(1, "two"))
+    p.give(Lines(1, ("two",)))
     assert [frame["line"] for frame in p.heard(1)] == ["one", "two"]
     assert [(f["id"], f["line"]) for f in p.heard(2)] == [(7, "one"), (7, "two")]
 
@@ -343,3 +344,18 @@ def test_no_value_shows_in_a_repr(play: Make) -> None:
     (evaluate,) = p.take(Evaluate)
     assert "not-to-be-said" not in repr(evaluate)
     assert "not-to-be-said" not in repr(p.hub.answers)
+
+
+def test_who_joins_late_never_gets_what_cannot_be_compared(play: Make) -> None:
+    """It may be older than the question, and the kernel could not tell."""
+    p = play()
+    p.attach(1, 2)
+    p.export(1)
+    (first,) = p.take(Evaluate)
+    p.export(2)
+    incomparable = replace(result_of(), snapshot=None, watched=None)
+    p.give(Evaluated(first.evaluation, incomparable))
+    assert types(p.heard(1)) == ["diff"]
+    assert not p.heard(2)
+    p.evaluate(incomparable)
+    assert types(p.heard(2)) == ["diff"]

@@ -8,8 +8,6 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tests.support import reference
 from tests.support.daemons import Daemon
 from tests.support.planted import exports, secret
@@ -67,18 +65,22 @@ def test_bash(world: World, daemon: Daemon) -> None:
     assert diff["outcome"] == "loaded"
     assert {**diff["set"], **dict.fromkeys(diff["unset"])} == printed(world)
     # With the root file left, a workspace has no kernel any more.
-    (status,) = [each["status"] for each in map(json.loads, lines) if each.get("id") == 2]
+    (status,) = [
+        each["status"] for each in map(json.loads, lines) if each.get("id") == 2
+    ]
     left = heard["done"]["status"]
     assert [each["kernels"] for each in status["workspaces"]] == [1]
     assert sum(each["kernels"] for each in left["workspaces"]) == 0
     assert left["evaluations"] == 1
 
 
-@pytest.mark.parametrize("node", [NODE] if NODE else [], ids=["node"] if NODE else [])
-def test_node(world: World, daemon: Daemon, node: str) -> None:
-    """Where there is a node: the whole environment is what the hook leaves."""
-    *lines, last = spoken(world, daemon, node, str(HERE / "client.mjs"))
-    assert frames(lines)["diff"]["outcome"] == "loaded"
-    environ = json.loads(last)["environ"]
-    expected = reference.applied(world.environ, printed(world))
-    assert reference.difference(environ, expected) == {}
+if NODE:
+
+    def test_node(world: World, daemon: Daemon) -> None:
+        """Where there is a node: the whole environment is what the hook leaves."""
+        command = (str(NODE), str(HERE / "client.mjs"))
+        *lines, last = spoken(world, daemon, *command)
+        assert frames(lines)["diff"]["outcome"] == "loaded"
+        environ = json.loads(last)["environ"]
+        expected = reference.applied(world.environ, printed(world))
+        assert reference.difference(environ, expected) == {}

@@ -54,8 +54,6 @@ def test_one_edit_and_allow_is_one_evaluation(
 
     So it is at the first load, and after an edit and its approval.
     """
-    # An approval whose mtime moves later would be one more change.
-    world.stamps_store = False
     world.envrc("w", body(world, "one"))
     kernels = [start("w", listening=counting.socket) for _ in range(KERNELS)]
     for tag in ("one", "two"):

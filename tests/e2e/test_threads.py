@@ -121,9 +121,7 @@ except KeyboardInterrupt:
 
 
 @NEWER
-def test_ctrl_c_during_a_hold(
-    world: World, start: Start, socket: Path | None
-) -> None:
+def test_ctrl_c_during_a_hold(world: World, start: Start, socket: Path | None) -> None:
     """It comes through; nothing stale stays, no process is left, the next run works."""
     world.envrc("w", exports("OLD"))
     # The evaluation inherits the marker from the kernel's environment.

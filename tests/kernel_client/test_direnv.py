@@ -145,7 +145,7 @@ def test_status_is_told_by_its_shape(
         "exit 1",
         "echo Found RC allowed maybe",
         "echo '{}'",
-        "echo '{\"state\": {\"foundRC\": {}}}'",
+        'echo \'{"state": {"foundRC": {}}}\'',
         "kill -9 $$",
     ],
 )
@@ -170,7 +170,7 @@ def test_cannot_be_started(tmp_path: Path, environ: dict[str, str]) -> None:
     assert "\n" not in str(caught.value)
 
 
-BODY = "echo '{\"x\": \"half\"}'; (echo $BASHPID > pid; exec sleep 60) & wait"
+BODY = 'echo \'{"x": "half"}\'; (echo $BASHPID > pid; exec sleep 60) & wait'
 
 
 def test_deadline_ends_the_whole_group(

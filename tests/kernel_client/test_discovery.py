@@ -16,7 +16,9 @@ from tests.support.worlds import World
 
 def walked(made: Discovery, world: World, folder: str) -> Walk:
     """Walk from a folder of a world."""
-    names = {name: world.environ[name] for name in CONFIG_NAMES if name in world.environ}
+    names = {
+        name: world.environ[name] for name in CONFIG_NAMES if name in world.environ
+    }
     return made.walk(str(world.path(folder)), names, lambda: dict(world.environ))
 
 

@@ -16,10 +16,10 @@ OLD = (1, 1, 1, 1, 1)
 NEW = (2, 2, 1, 1, 1)
 
 
-def of(world: World, folder: str = "w", **more: float) -> Evaluated:
-    """Evaluate the file of a folder of a world."""
-    root = str(world.path(folder) / ".envrc")
-    return evaluate(world.direnv, root, world.environ, **more)
+def of(world: World, *, kill_s: float = 30.0) -> Evaluated:
+    """Evaluate the file of a workspace."""
+    root = str(world.path("w/.envrc"))
+    return evaluate(world.direnv, root, world.environ, kill_s=kill_s)
 
 
 def runs(world: World) -> int:
@@ -66,12 +66,14 @@ def test_blocked_and_a_whitelisted_file_that_fails(world: World) -> None:
     assert of(world).outcome == outcome.FAILED
 
 
-def test_file_that_touches_its_own_watches_is_evaluated_twice(world: World) -> None:
-    """Once more, and not for ever."""
+def test_file_that_touches_its_own_watches(world: World) -> None:
+    """It is evaluated until that is known to be its own work, and not for ever."""
     world.envrc("w", counted(world, "date +%N > w1\nwatch_file w1\n"))
     answer = of(world)
     assert answer.outcome == outcome.LOADED
-    assert runs(world) == 2
+    assert 2 <= runs(world) <= evaluation.MAX_EVALUATIONS
+    assert answer.snapshot is not None
+    assert snapshot.compare(answer.snapshot) is not None
 
 
 def test_file_that_is_edited_meanwhile_is_evaluated_again(world: World) -> None:
@@ -81,7 +83,7 @@ def test_file_that_is_edited_meanwhile_is_evaluated_again(world: World) -> None:
     world.write("w/other", "old\n")
     world.envrc("w", body + hook)
     answer = of(world)
-    assert runs(world) == 2
+    assert 2 <= runs(world) <= evaluation.MAX_EVALUATIONS
     assert answer.set["SAW"] == "new"
 
 
@@ -91,7 +93,9 @@ def test_time_that_is_up(world: World) -> None:
     answer = of(world, kill_s=0.5)
     assert answer.outcome == outcome.TIMEOUT
     assert not answer.set
-    assert answer.messages[-1].startswith("envwatch: the evaluation was ended after 0.5")
+    assert answer.messages[-1].startswith(
+        "envwatch: the evaluation was ended after 0.5"
+    )
     assert answer.snapshot is not None
 
 
@@ -131,28 +135,34 @@ def test_forged_watches_are_asked_every_time(world: World) -> None:
     assert answer.snapshot is None
 
 
+NONE: frozenset[str] = frozenset()
+ONE = frozenset({"/f"})
+
+
 def test_known_paths_must_look_the_same() -> None:
-    """Or have the same bytes."""
+    """Or have the same bytes; else they have moved."""
     before: snapshot.Snapshot = (("/f", OLD, None, "d"),)
-    assert not disturbed(before, before, 5)
-    assert not disturbed(before, (("/f", NEW, None, "d"),), 5)
-    for entry in (
+    assert disturbed(before, before, 5) == (NONE, NONE)
+    assert disturbed(before, (("/f", NEW, None, "d"),), 5) == (NONE, NONE)
+    entries: list[snapshot.Entry] = [
         ("/f", NEW, None, "e"),
         ("/f", NEW, None, None),
         ("/f", None, None, None),
         ("/f", OLD, OLD, "e"),
-    ):
-        assert disturbed(before, (entry,), 5) == {"/f"}
+    ]
+    for entry in entries:
+        assert disturbed(before, (entry,), 5) == (ONE, NONE)
 
 
 def test_new_paths_must_be_old() -> None:
     """Racily clean: what is not older than the start tells nothing."""
     young = (5, 5, 1, 1, 1)
-    assert not disturbed((), (("/f", OLD, None, None),), 5)
-    assert disturbed((), (("/f", young, None, "d"),), 5) == {"/f"}
-    assert disturbed((), (("/f", OLD, young, "d"),), 5) == {"/f"}
-    assert not disturbed((), (("/f", None, None, None),), 5)
-    assert not disturbed((), (("/h/direnv/allow/x", young, None, "d"),), 5)
+    assert disturbed((), (("/f", OLD, None, None),), 5) == (NONE, NONE)
+    assert disturbed((), (("/f", young, None, "d"),), 5) == (NONE, ONE)
+    assert disturbed((), (("/f", OLD, young, "d"),), 5) == (NONE, ONE)
+    assert disturbed((), (("/f", None, None, None),), 5) == (NONE, NONE)
+    entry: snapshot.Entry = ("/h/direnv/allow/x", young, None, "d")
+    assert disturbed((), (entry,), 5) == (NONE, NONE)
 
 
 def test_direnv_s_own_look_must_agree() -> None:

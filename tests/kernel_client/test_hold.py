@@ -23,9 +23,7 @@ from tests.support.worlds import World
 def direct(world: World, **more: Any) -> Direct:
     """Start an evaluation."""
     root = str(world.path("w/.envrc"))
-    return Direct(
-        world.direnv, root, {**world.environ, **more}, known=(), kill_s=30.0
-    )
+    return Direct(world.direnv, root, {**world.environ, **more}, known=(), kill_s=30.0)
 
 
 def nothing(_: str) -> None:
@@ -70,7 +68,14 @@ def test_exit_ends_what_runs(world: World) -> None:
     """And a forked child minds nothing of its parent's."""
     world.envrc("w", "echo $$ > pid\nwhile :; do sleep 60; done\n")
     running = direct(world)
-    until("it runs", lambda: world.path("w/pid").read_text() != "" if world.path("w/pid").exists() else False)
+    until(
+        "it runs",
+        lambda: (
+            world.path("w/pid").read_text() != ""
+            if world.path("w/pid").exists()
+            else False
+        ),
+    )
     pid = int(world.path("w/pid").read_text())
     assert forked(lambda: len(hold._running)) == 0
     assert not gone(pid)

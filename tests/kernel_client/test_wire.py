@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from typing import Any
 
@@ -30,7 +31,7 @@ FRAMES = st.lists(
 
 
 @given(FRAMES)
-@settings(deadline=None)
+@settings(deadline=None, max_examples=50)
 def test_byte_by_byte_is_the_same_as_whole(frames: list[dict[str, Any]]) -> None:
     """However the bytes are cut, the same frames come out in the same order."""
     data = b"".join(map(wire.encode, frames))
@@ -44,7 +45,7 @@ def test_byte_by_byte_is_the_same_as_whole(frames: list[dict[str, Any]]) -> None
 
 
 @given(FRAMES, st.data())
-@settings(deadline=None)
+@settings(deadline=None, max_examples=50)
 def test_any_pieces(frames: list[dict[str, Any]], draw: st.DataObject) -> None:
     """Pieces of any length, cut anywhere, also in the middle of an escape."""
     data = b"".join(map(wire.encode, frames))
@@ -60,10 +61,9 @@ def test_any_pieces(frames: list[dict[str, Any]], draw: st.DataObject) -> None:
 def test_garbage_only_ever_breaks_the_protocol(data: bytes) -> None:
     """Whatever the bytes are, only a ProtocolError comes of them."""
     decoder = wire.Decoder(limit=64)
-    try:
+    with contextlib.suppress(ProtocolError):
         decoder.feed(data)
-    except ProtocolError as error:
-        assert error.code in ("not_json", "shape", "too_long")
+    assert all(isinstance(frame["type"], str) for frame in decoder.drain())
 
 
 def test_frame_is_one_line_of_ascii() -> None:
