@@ -23,10 +23,10 @@ from kernel_client.errors import DirenvError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping
     from typing import Optional
 
-    Noted = Mapping[str, Sequence[int]]
+    from kernel_client import gzenv
 
     OnLine = Optional[Callable[[str], None]]
 
@@ -110,10 +110,10 @@ def evaluate(
         after = _after(answer, root, environment)
         if after is None or answer.outcome not in _COMPARED:
             break
-        noted = {path: watch for path, *watch in answer.watches or ()}
-        odd = [entry for entry in after if _is_odd(entry, noted)]
+        watches = answer.watches or ()
+        odd = unlike(after, watches)
         moved, young = disturbed(before, after, start_ns)
-        moved |= {entry[0] for entry in after if _is_later(entry, noted)}
+        moved |= later(after, watches)
         # What moves each time is the file's own work; an edit of the root file
         # itself never is.
         new = (moved - own) | young | _young(odd, start_ns) | (moved & {root})
@@ -151,17 +151,27 @@ _COMPARED = outcome.OUTCOMES - {
 }
 
 
-def _is_odd(entry: snapshot.Entry, noted: Noted) -> bool:
-    """Tell whether an entry is there, or missing, unlike direnv noted."""
-    path, seen, link, _ = entry
-    return path in noted and noted[path][1] != bool(seen or link)
+def unlike(
+    after: snapshot.Snapshot, watches: Iterable[gzenv.Watch]
+) -> list[snapshot.Entry]:
+    """Give the entries that are there, or missing, unlike direnv noted."""
+    noted = {path: exists for path, _, exists in watches}
+    return [
+        entry
+        for entry in after
+        if entry[0] in noted and noted[entry[0]] != bool(entry[1] or entry[2])
+    ]
 
 
-def _is_later(entry: snapshot.Entry, noted: Noted) -> bool:
-    """Tell whether an entry was written in another second than direnv noted."""
-    path, seen, link, _ = entry
-    times = [look[0] // 1_000_000_000 for look in (seen, link) if look]
-    return path in noted and bool(times) and noted[path][0] != max(times)
+def later(after: snapshot.Snapshot, watches: Iterable[gzenv.Watch]) -> frozenset[str]:
+    """Give the paths that were written in another second than direnv noted."""
+    noted = {path: seconds for path, seconds, _ in watches}
+    found: set[str] = set()
+    for path, seen, link, _ in after:
+        times = [look[0] // 1_000_000_000 for look in (seen, link) if look]
+        if path in noted and times and noted[path] != max(times):
+            found.add(path)
+    return frozenset(found)
 
 
 def _young(odd: Iterable[snapshot.Entry], start_ns: int) -> frozenset[str]:

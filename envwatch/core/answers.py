@@ -187,9 +187,10 @@ class Answers:
         running = self.schedule.running.get(number)
         if running is None:
             return
-        running.lines += texts
+        lines = [frames.line(text) for text in texts]
+        running.lines += lines
         for waiter in running.waiters:
-            data = frames.said(waiter.number, now - running.started, texts)
+            data = frames.said(waiter.number, now - running.started, lines)
             self.out.append(Send(waiter.session, data))
 
     def evaluated(self, number: int, result: Result, now: float) -> None:

@@ -42,9 +42,15 @@ def progress(number: int, elapsed_s: float, line: str | None) -> bytes:
     )
 
 
-def said(number: int, elapsed_s: float, lines: Iterable[str]) -> bytes:
-    """Give the frames of several lines in one piece: many come at once."""
-    return b"".join(progress(number, elapsed_s, line) for line in lines)
+def line(text: str) -> bytes:
+    """Encode a line of direnv's for `said`: once for all who hear it."""
+    return json.dumps(text).encode("ascii")
+
+
+def said(number: int, elapsed_s: float, lines: Iterable[bytes]) -> bytes:
+    """Give the `progress` of each of these lines, in one piece."""
+    head = b'{"type":"progress","id":%d,"elapsed_s":%.3f,"line":' % (number, elapsed_s)
+    return head + (b"}\n" + head).join(lines) + b"}\n"
 
 
 def diff(

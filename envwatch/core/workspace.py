@@ -34,9 +34,10 @@ Waiters = dict[Waiter, None]
 class Evaluation:
     """One that runs.
 
-    `late`: those who joined when it ran already; `killed`: nobody waited any more, so its result counts for nobody; `forgotten`:
-    a reload came after it had begun, so its result is not kept; `dirty`: something
-    under it may have changed since it began.
+    `late`: those who joined when it ran already; `lines`: what direnv said so far,
+    as JSON; `killed`: nobody waited any more, so its result counts for nobody;
+    `forgotten`: a reload came after it had begun, so its result is not kept;
+    `dirty`: something under it may have changed since it began.
     """
 
     number: int
@@ -45,7 +46,7 @@ class Evaluation:
     waiters: Waiters
     precomputed: bool
     late: set[Waiter] = field(default_factory=set[Waiter])
-    lines: list[str] = field(default_factory=list[str], repr=False)
+    lines: list[bytes] = field(default_factory=list[bytes], repr=False)
     killed: bool = False
     forgotten: bool = False
     dirty: bool = False

@@ -57,8 +57,8 @@ def test_taken_and_unloaded() -> None:
     environ["CALLER"] = "2"
     assert made.unload() == (("GONE", "KEEP"), ("FOO",))
     assert environ == {**before, "CALLER": "2"}
-    assert not made.holds
     assert made.unload() == ((), ())
+    assert not made.holds
     assert made.lines == []
 
 
