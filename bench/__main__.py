@@ -21,7 +21,7 @@ from bench.imports import imports
 from bench.leave import leave
 from bench.measures import CannotRunError, Row
 from bench.monorepo import monorepo
-from bench.worlds import World
+from bench.worlds import INTERRUPTS, World
 
 PARTS: dict[str, Callable[..., Iterator[Row]]] = {
     "hook": hook,
@@ -40,8 +40,8 @@ INTERRUPTED = 130
 def main(arguments: list[str] | None = None) -> int:
     """Measure; give the exit code."""
     chosen = _parser().parse_args(arguments)
-    signal.signal(signal.SIGTERM, _interrupt)
-    signal.signal(signal.SIGHUP, _interrupt)
+    for each in INTERRUPTS:
+        signal.signal(each, _interrupt)
     rows: list[Row] = []
     try:
         for name in chosen.parts or PARTS:
@@ -93,6 +93,11 @@ def _machine(direnv: str | None, *, quick: bool) -> dict[str, Any]:
     }
 
 
+def _program(text: str) -> str:
+    """Take a path from here: the parts stand in other folders."""
+    return os.path.abspath(text) if os.sep in text else text
+
+
 def _interrupt(*_: object) -> None:
     raise KeyboardInterrupt
 
@@ -100,7 +105,9 @@ def _interrupt(*_: object) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
-    parser.add_argument("--direnv", help="the direnv to use (the one on PATH)")
+    parser.add_argument(
+        "--direnv", type=_program, help="the direnv to use (the one on PATH)"
+    )
     parser.add_argument("--quick", action="store_true", help="smaller and rougher")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument(

@@ -67,7 +67,7 @@ def herd(world: World, *, quick: bool) -> Iterator[Row]:
     )
     ratio = ratio_of(pairs)
     parts = (
-        f"{readable(statistics.median(evaluations))} evaluation,"
+        f"{readable(statistics.median(evaluations))} evaluation among them,"
         f" {readable(statistics.median(trips))} round trips"
     )
     yield Row(

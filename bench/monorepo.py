@@ -21,13 +21,14 @@ def monorepo(world: World, *, quick: bool) -> Iterator[Row]:
     watches: list[int] = []
     beyond: list[float] = []
     folders = 0
+    room = world.roomy()
     for name, wide in (("small", 0), ("large", 10 if quick else 100)):
-        top = world.top / name
+        top = room / name
         folders = _planted(top, wide)
         sidecar = world.serve()
         attached = []
         for number in range(WORKSPACES):
-            folder = _workspace(world, f"{name}/{number % 10}/{number // 10}/w{number}")
+            folder = _workspace(world, f"{top}/{number % 10}/{number // 10}/w{number}")
             with worn(world.environ):
                 os.chdir(folder)
                 client = quiet_client(world.settings)
@@ -52,7 +53,7 @@ def monorepo(world: World, *, quick: bool) -> Iterator[Row]:
     bound = WORKSPACES * (len(WATCHED) + 1) + _depth(world) + 10
     yield Row(
         "monorepo",
-        f"watches, {WORKSPACES} workspaces among {folders:,} folders",
+        f"watches, {WORKSPACES} workspaces among {folders:,} folders in {room.parent}",
         "O(depth + watched files' folders)",
         f"{large} ({small} in a small tree)",
         large <= small and large <= bound,

@@ -23,6 +23,7 @@ from kernel_client.direnv import find
 HERE = Path(__file__).parents[1]
 WAIT_S = 60.0
 END_S = 10.0
+INTERRUPTS = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
 
 
 class World:
@@ -47,6 +48,7 @@ class World:
             "ENVWATCH_SOCKET": self.socket,
             "ENVWATCH_DIRENV": self.direnv,
         }
+        self._roomy: list[Path] = []
         self._running: list[subprocess.Popen[bytes]] = []
 
     def __enter__(self) -> Self:
@@ -58,24 +60,38 @@ class World:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        os.chdir("/")
+        # What interrupts is heard when all has ended: nothing is left behind.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, INTERRUPTS)
         try:
+            os.chdir("/")
             for process in reversed(tuple(self._running)):
                 self.end(process)
+            for folder in (*self._roomy, self.top):
+                shutil.rmtree(folder, ignore_errors=True)
         finally:
-            shutil.rmtree(self.top, ignore_errors=True)
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
     # ------------------------------------------------------------ folders
 
     def workspace(self, name: str, *texts: str) -> Path:
         """Make a folder whose `.envrc` has the first text; all texts are allowed."""
-        folder = self.top / name
+        folder = self.top / name  # an absolute name stays what it is
         folder.mkdir(parents=True, exist_ok=True)
         root = folder / ".envrc"
         for text in reversed(texts):
             root.write_text(text)
             self.run("allow", str(root))
         return folder
+
+    def roomy(self) -> Path:
+        """Make a folder for very many folders: in memory where that can be had.
+
+        A disk takes minutes to remove them again.
+        """
+        memory = "/dev/shm"
+        parent = memory if os.access(memory, os.W_OK) else None
+        self._roomy.append(Path(tempfile.mkdtemp(prefix="ewb-", dir=parent)).resolve())
+        return self._roomy[-1]
 
     def run(self, *arguments: str) -> None:
         """Run direnv as a person does."""

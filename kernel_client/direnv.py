@@ -289,6 +289,8 @@ class _Reading:
         return ENDED
 
     def _said(self, data: bytes) -> None:
+        if self._kept >= MAX_STDERR_BYTES:
+            return
         *whole, self._partial = (self._partial + data).split(b"\n")
         for line in whole:
             self._line(line)

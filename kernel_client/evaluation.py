@@ -191,21 +191,21 @@ def disturbed(
 
     A path that was looked at before has moved when it neither looks the same nor
     has the same bytes. One that was not is too young to tell when it is not older
-    than the start; entries of the allow store need no age, since only their
-    existence counts.
+    than the start. Entries of the allow store are left out: only whether they are there
+    counts, and `unlike` tells that.
     """
     known = {entry[0]: entry for entry in before}
     moved: set[str] = set()
     young: set[str] = set()
     for path, seen, link, bytes_now in after:
         was = known.get(path)
+        if _in_store(path):
+            continue
         if was is not None:
             same_bytes = bytes_now is not None and bytes_now == was[3]
             if (seen, link) != was[1:3] and not same_bytes:
                 moved.add(path)
-        elif not _in_store(path) and any(
-            look is not None and look[1] >= start_ns for look in (seen, link)
-        ):
+        elif any(look is not None and look[1] >= start_ns for look in (seen, link)):
             young.add(path)
     return frozenset(moved), frozenset(young)
 

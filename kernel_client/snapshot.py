@@ -179,5 +179,7 @@ def _text(seen: Stat | None) -> str | None:
 def _numbers(text: str | None) -> Stat | None:
     if text is None:
         return None
+    if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError("a snapshot entry has a wrong type")
     mtime, ctime, size, inode, device = map(int, text.split(" "))
     return mtime, ctime, size, inode, device

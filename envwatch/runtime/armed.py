@@ -142,8 +142,8 @@ def unwatchable(folder: str) -> str | None:
 def has_bad_name(folder: str) -> bool:
     """Tell whether a folder has an entry that would kill its watcher."""
     try:
-        for path in Path(folder).iterdir():
-            path.name.encode()
+        for name in os.listdir(folder):  # noqa: PTH208 - names alone, of many
+            name.encode()
     except UnicodeEncodeError:
         return True
     except OSError:

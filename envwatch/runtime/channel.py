@@ -56,7 +56,8 @@ class SocketChannel:
 class StdioChannel:
     """This process's stdin and stdout, taken from everybody else in it.
 
-    Raises `Refused` when stdin is a file, which the loop cannot wait for.
+    Raises `Refused` when stdin is a file, which the loop cannot wait for, or when
+    either of them is closed.
     """
 
     __slots__ = ("_blocking", "reading", "writing")
@@ -68,8 +69,12 @@ class StdioChannel:
         except OSError:
             raise Refused("--stdio needs a pipe or a socket as stdin") from None
         # What anybody prints must not get between frames.
+        try:
+            # First: where 1 is closed, whatever is opened before would become it.
+            self.writing = os.dup(1)
+        except OSError:
+            raise Refused("--stdio needs a pipe or a socket as stdout") from None
         self.reading = os.dup(0)
-        self.writing = os.dup(1)
         self._blocking = [
             (each, os.get_blocking(each)) for each in (self.reading, self.writing)
         ]

@@ -7,6 +7,7 @@ import errno
 import fcntl
 import os
 import socket
+import stat
 import struct
 from collections.abc import Callable, MutableMapping
 from pathlib import Path
@@ -51,7 +52,8 @@ class Listener:
         Raises:
             AlreadyListening: another sidecar does.
             UnsafeSocket: others can write to the folder, or it is another user's.
-            Refused: the path is too long, or the folder cannot be used.
+            Refused: the path is too long, is that of something else than a socket,
+                or the folder cannot be used.
         """
         if len(os.fsencode(path)) > MAX_PATH_BYTES:
             raise Refused(f"{path} is too long for a socket: set ENVWATCH_SOCKET")
@@ -60,7 +62,7 @@ class Listener:
         try:
             listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
             try:
-                Path(path).unlink(missing_ok=True)
+                _remove_stale(path)
                 listening.bind(path)
                 Path(path).chmod(0o600)
                 listening.listen(BACKLOG)
@@ -68,6 +70,9 @@ class Listener:
             except BaseException:
                 listening.close()
                 raise
+        except Refused:
+            os.close(lock)
+            raise
         except OSError as error:
             os.close(lock)
             raise Refused(f"cannot listen at {path}: {error.strerror}") from None
@@ -81,6 +86,7 @@ class Listener:
         pid = environ.pop("LISTEN_PID", "")
         count = environ.pop("LISTEN_FDS", "")
         environ.pop("LISTEN_FDNAMES", None)
+        environ.pop("LISTEN_PIDFDID", None)
         if pid != str(os.getpid()) or not count.isdigit() or int(count) < 1:
             return None
         try:
@@ -88,6 +94,9 @@ class Listener:
             os.set_inheritable(_FIRST_PASSED_FD, False)  # noqa: FBT003 - takes no keyword
             if listening.family != socket.AF_UNIX:
                 raise Refused("the socket that was passed is no Unix socket")
+            if not listening.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+                # systemd does so where the unit has Accept=yes.
+                raise Refused("the socket that was passed does not listen")
         except OSError as error:
             message = f"the socket that was passed cannot be used: {error.strerror}"
             raise Refused(message) from None
@@ -143,6 +152,17 @@ def _make_folder(folder: Path) -> None:
         raise Refused(f"{folder} cannot be used: {error.strerror}") from None
     if problem is not None:
         raise UnsafeSocket(problem)
+
+
+def _remove_stale(path: str) -> None:
+    """Make room for the socket; a file that a wrong setting names stays."""
+    try:
+        mode = Path(path).lstat().st_mode
+    except FileNotFoundError:
+        return
+    if not stat.S_ISSOCK(mode):
+        raise Refused(f"{path} is there and is no socket: set ENVWATCH_SOCKET")
+    Path(path).unlink()
 
 
 def _lock(path: str) -> int:

@@ -26,6 +26,8 @@ BUILD_SHARE = 10
 
 FIRST_PAUSE_S = 0.1
 LAST_PAUSE_S = 30.0
+CALM_S = 2 * LAST_PAUSE_S
+"""A watcher that has lived for so long starts with the first pause again."""
 
 _BAD_NAME = "a file name that is not UTF-8 keeps its folder from being watched"
 _REMEDIES = (
@@ -57,6 +59,9 @@ class Watcher:
         self._is_degraded = False
         self._pause_s = 0.0
         self._died_at = 0.0
+        # Bad names are looked for only after a death: a name that nobody touches
+        # does no harm, and to list a large folder costs a fifth of a second.
+        self._is_wary = False
         self._limiter = anyio.CapacityLimiter(4)
 
     def want(self, folders: frozenset[str]) -> None:
@@ -84,7 +89,7 @@ class Watcher:
                         self._rebuild = self._rebuild or await self._is_doubtful()
                     if not self._rebuild or self._is_closed:
                         continue
-                    await anyio.sleep(max(QUIET_S, self._pause_s))
+                    await anyio.sleep(max(QUIET_S, self._pause()))
                     self._rebuild = False
                     started = time.monotonic()
                     armed = await self._build()
@@ -111,7 +116,7 @@ class Watcher:
             return None
         try:
             self._left_out, armed = await to_thread.run_sync(
-                _build, wanted, limiter=self._limiter
+                _build, wanted, self._is_wary, limiter=self._limiter
             )
         except Exception as error:  # noqa: BLE001 - whatever it is, sweeps go on
             # The old one, if it lives, still tells of some folders.
@@ -124,6 +129,7 @@ class Watcher:
             return None
         self._disarm()
         self._armed = armed
+        self._is_wary = _BAD_NAME in self._left_out.values()
         if self._left_out:
             self._degraded(next(iter(self._left_out.values())), None)
         else:
@@ -156,14 +162,18 @@ class Watcher:
 
     def _died(self) -> None:
         """Build another one, later each time when it dies again and again."""
-        now = time.monotonic()
-        if now - self._died_at > LAST_PAUSE_S:
-            self._pause_s = 0.0
-        self._died_at = now
-        self._pause_s = min(LAST_PAUSE_S, max(FIRST_PAUSE_S, self._pause_s * 2))
+        self._pause_s = min(LAST_PAUSE_S, max(FIRST_PAUSE_S, self._pause() * 2))
+        self._died_at = time.monotonic()
+        self._is_wary = True
         self._disarm()
         self._handle(Unsure())
         self._again()
+
+    def _pause(self) -> float:
+        """Give how long to wait before building; nothing after a calm time."""
+        if time.monotonic() - self._died_at > CALM_S:
+            self._pause_s = 0.0
+        return self._pause_s
 
     def _again(self) -> None:
         self._rebuild = True
@@ -180,7 +190,10 @@ class Watcher:
         self._handle(WatchingState(state))
 
 
-def _build(wanted: frozenset[str]) -> tuple[dict[str, str], Armed | None]:
+def _build(
+    wanted: frozenset[str],
+    is_wary: bool,  # noqa: FBT001 - passed on by run_sync, which takes no keywords
+) -> tuple[dict[str, str], Armed | None]:
     """Give the folders that must be swept, each with its reason, and a watcher."""
     # Here, on a worker thread: it costs milliseconds that no kernel waits for.
     from envwatch.runtime import armed  # noqa: PLC0415
@@ -188,7 +201,7 @@ def _build(wanted: frozenset[str]) -> tuple[dict[str, str], Armed | None]:
     left_out: dict[str, str] = {}
     for folder in wanted:
         reason = armed.unwatchable(folder)
-        if reason is None and armed.has_bad_name(folder):
+        if reason is None and is_wary and armed.has_bad_name(folder):
             reason = _BAD_NAME
         if reason is not None:
             left_out[folder] = reason

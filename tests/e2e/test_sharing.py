@@ -72,7 +72,7 @@ def test_one_edit_and_allow_is_one_evaluation(
         assert {result["answered"] for result in results} == {"sidecar"}
         assert {kernel.get("FOO") for kernel in kernels} == {secret(f"FOO{tag}")}
         until("it ran", lambda tag=tag: tag in ran(world))  # type: ignore[misc]
-        assert ran(world).count(tag) == 1
+        assert ran(world).count(tag) == 1, counting.said
     # And they all go on without asking anybody.
     assert {kernel.refresh()["answered"] for kernel in kernels} == {"stats"}
     assert ran(world) == ["one", "two"]

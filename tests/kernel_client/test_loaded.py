@@ -23,7 +23,6 @@ class Kept(Loaded):
         self.values = environ
         super().__init__(environ, self.lines.append)
 
-    @property
     def holds(self) -> bool:
         """Whether there is a record."""
         return self.record is not None
@@ -51,14 +50,14 @@ def test_taken_and_unloaded() -> None:
     assert made.takes(FOO="1", KEEP="new") == (("FOO", "KEEP"), ("GONE",))
     assert environ["FOO"] == "1"
     assert "GONE" not in environ
-    assert made.holds
+    assert made.holds()
     assert made.base() == before
     assert made.of_base(("KEEP", "FOO", "SAME", "NO")) == {"KEEP": "old", "SAME": "1"}
     environ["CALLER"] = "2"
     assert made.unload() == (("GONE", "KEEP"), ("FOO",))
     assert environ == {**before, "CALLER": "2"}
     assert made.unload() == ((), ())
-    assert not made.holds
+    assert not made.holds()
     assert made.lines == []
 
 
@@ -79,7 +78,7 @@ def test_outcomes_that_are_not_held(kind: str) -> None:
     """They leave no record: the next run asks again."""
     made = Kept({})
     made.takes(kind)
-    assert not made.holds
+    assert not made.holds()
 
 
 def test_lost_edit_is_said_once_without_its_value() -> None:
@@ -104,7 +103,7 @@ def test_scrubbed_four() -> None:
         environ.pop(name)
     environ.pop("KEEP")
     made.synchronise()
-    assert not made.holds
+    assert not made.holds()
     assert environ == {}
 
 
@@ -113,7 +112,7 @@ def test_inherited_way_back() -> None:
     environ = {"FOO": "1", "KEEP": "new", "DIRENV_DIFF": DIFF, "DIRENV_FILE": ROOT}
     made = Kept(environ)
     made.synchronise()
-    assert not made.holds
+    assert not made.holds()
     assert made.base() == {"KEEP": "old"}
     made.unload()
     assert environ == {"KEEP": "old"}
@@ -162,6 +161,6 @@ def test_interrupt_leaves_no_half(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(KeyboardInterrupt):
         made.takes(A="1", B="2", C="3")
     assert {"A", "B", "C"} < set(environ)
-    assert made.holds
+    assert made.holds()
     made.unload()
     assert environ == {}

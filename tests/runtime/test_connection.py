@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import resource
 import socket
+import time
 from collections.abc import Callable
 from contextlib import suppress
 
+import anyio
+import anyio.lowlevel
 import pytest
 
+from envwatch.config import Config
+from envwatch.core.events import Closed, Event
+from envwatch.core.hub import Hub, Rules
+from envwatch.runtime.channel import SocketChannel
+from envwatch.runtime.connection import STALLED_S, Connection, Unread
+from envwatch.runtime.daemon import Daemon as Sidecar
 from kernel_client import messages
 from tests.runtime.conftest import Peer
 from tests.support.daemons import Daemon, until
@@ -16,6 +25,12 @@ from tests.support.worlds import World
 
 Start = Callable[..., Daemon]
 Connect = Callable[..., Peer]
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    """Use the backend that the sidecar uses."""
+    return "asyncio"
 
 
 @pytest.mark.parametrize(
@@ -143,6 +158,60 @@ def test_a_thousand_kernels_at_once(started: Start, world: World) -> None:
     finally:
         for kernel in kernels:
             kernel.close()
+
+
+def stalled(connection: Connection) -> float | None:
+    """Give since when a peer has taken nothing of what waits for it."""
+    return connection.stalled_since
+
+
+async def test_how_long_a_peer_has_taken_nothing_is_known() -> None:
+    """From what waits for it, not from silence; the daemon cuts it off by that."""
+    ours, theirs = socket.socketpair()
+    heard: list[Event] = []
+    connection = Connection(1, SocketChannel(ours), heard.append, Unread(lambda: None))
+    connection.open()
+    connection.send(b"short")
+    sent = 5
+    assert stalled(connection) is None
+    while stalled(connection) is None:
+        connection.send(b"x" * 100_000)
+        sent += 100_000
+    since = stalled(connection)
+    assert since is not None
+    assert since <= time.monotonic()
+    theirs.settimeout(0)
+    while sent:
+        with suppress(BlockingIOError):
+            sent -= len(theirs.recv(1 << 20))
+        await anyio.lowlevel.checkpoint()
+    assert stalled(connection) is None
+    theirs.close()
+    while not heard:
+        await anyio.lowlevel.checkpoint()
+    assert heard == [Closed(1)]
+
+
+async def test_stalled_peers_are_cut_off_and_others_not() -> None:
+    """After half a minute in which they took nothing."""
+    daemon = Sidecar(Config(socket="/nonexistent"))
+    logged: list[str] = []
+    daemon._log = lambda event, **fields: logged.append(event)
+    daemon._hub = Hub(Rules(version="0", pid=1, direnv=None), 0.0)
+    pairs = [socket.socketpair() for _ in range(2)]
+    for ours, _ in pairs:
+        daemon._welcome(ours)
+    deaf, well = daemon._connections.values()
+    deaf.stalled_since = 100.0
+    daemon._cut_off(100.0 + STALLED_S - 0.1)
+    assert list(daemon._connections.values()) == [deaf, well]
+    daemon._cut_off(100.0 + STALLED_S)
+    assert list(daemon._connections.values()) == [well]
+    assert logged == ["cut_off"]
+    assert pairs[0][1].recv(1) == b""
+    well.cut()
+    for _, theirs in pairs:
+        theirs.close()
 
 
 def test_a_peer_that_half_closes_is_gone(started: Start, peers: Connect) -> None:

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import os
 import stat
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
+import anyio
+import anyio.lowlevel
 import pytest
 
+from envwatch.core.events import Event, Lines
+from envwatch.runtime.evaluator import Said
 from kernel_client import messages
 from tests.runtime.conftest import Peer
 from tests.support.daemons import Daemon, until
@@ -17,6 +22,12 @@ from tests.support.worlds import World
 
 Start = Callable[..., Daemon]
 Connect = Callable[..., Peer]
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    """Use the backend that the sidecar uses."""
+    return "asyncio"
 
 
 @pytest.fixture
@@ -104,6 +115,49 @@ def test_precompute_is_ready_before_it_is_asked_for(
     until("it is kept", lambda: kernel.status()["workspaces"][0]["kept"] == 1)
     assert kernel.diff(world, 2)["set"]["A"] == "2"
     assert kernel.status()["evaluations"] == 2
+
+
+def test_a_flood_of_lines_arrives_whole_and_in_order(
+    started: Start, peers: Connect, world: World
+) -> None:
+    """At a kernel that waited from the start, and at one that joined."""
+    count = 30_000
+    world.envrc("w", f"seq {count} >&2\nread -r _ < {world.path('go')}\n")
+    os.mkfifo(world.path("go"))
+    daemon = started()
+    first, late = peers(daemon), peers(daemon)
+    first.export(world)
+    for expected in range(count):
+        line = "direnv: loading" if expected == 0 else str(expected)
+        assert line in first.hear("progress")["line"]
+    late.export(world)
+    heard = [late.hear("progress")["line"] for _ in range(count)]
+    assert heard[1:] == [str(number) for number in range(1, count)]
+    with world.path("go").open("w") as go:
+        go.write("\n")
+    for kernel in (first, late):
+        assert kernel.hear("diff")["messages"][: len(heard)] == heard
+
+
+async def test_lines_that_come_together_are_one_event() -> None:
+    """A line costs no turn of the loop; none is lost, none comes twice."""
+    heard: list[Event] = []
+    said = Said(7, heard.append)
+
+    def say() -> None:
+        for number in range(1000):
+            said(str(number))
+
+    speaker = threading.Thread(target=say)
+    speaker.start()
+    # The loop is held, as it is when many kernels ask at once.
+    speaker.join()
+    await anyio.lowlevel.checkpoint()
+    assert heard == [Lines(7, tuple(map(str, range(1000))))]
+    said("last")
+    said.flush()
+    await anyio.lowlevel.checkpoint()
+    assert heard[1:] == [Lines(7, ("last",))]
 
 
 def test_without_precompute_only_the_notice_comes(

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import os
 import resource
+import shutil
 import socket
 import stat
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+import anyio
+import anyio.lowlevel
 import pytest
 
 from envwatch import errors
@@ -19,6 +23,12 @@ from tests.runtime.conftest import Peer, served
 from tests.support.daemons import Daemon, until
 
 Start = Callable[..., Daemon]
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    """Use the backend that the sidecar uses."""
+    return "asyncio"
 
 
 @pytest.fixture
@@ -56,6 +66,62 @@ def test_a_stale_socket_is_replaced(folder: Path) -> None:
     with socket.socket(socket.AF_UNIX) as peer:
         peer.connect(str(path))
     listener.close()
+
+
+def test_a_file_that_is_no_socket_is_not_removed(folder: Path) -> None:
+    """A setting that names somebody's file by mistake costs nothing."""
+    path = folder / "notes.txt"
+    path.write_text("mine")
+    with pytest.raises(errors.Refused, match="is no socket"):
+        Listener.at(str(path))
+    assert path.read_text() == "mine"
+    path.unlink()
+    # The lock was given back.
+    Listener.at(str(path)).close()
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can be somebody else")
+async def test_another_user_is_turned_away() -> None:
+    """Even where the modes would let them in; who is next is welcome."""
+    folder = Path(tempfile.mkdtemp(prefix="ews-", dir="/tmp"))
+    path = folder / "sock"
+    listener = Listener.at(str(path))
+    os.chmod(folder, 0o711)
+    os.chmod(path, 0o666)
+    came: list[socket.socket] = []
+    logged: list[dict[str, object]] = []
+    program = (
+        "import socket, sys; s = socket.socket(socket.AF_UNIX);"
+        " s.connect(sys.argv[1]); print(s.recv(1))"
+    )
+    try:
+        with anyio.fail_after(20):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(
+                    listener.accept,
+                    came.append,
+                    lambda event, **fields: logged.append({"event": event, **fields}),
+                )
+                done = await anyio.run_process(
+                    ["/usr/bin/env", "python3", "-c", program, str(path)],
+                    user=65534,
+                    group=65534,
+                    extra_groups=[],
+                    cwd="/",
+                )
+                assert done.stdout == b"b''\n"
+                with socket.socket(socket.AF_UNIX) as own:
+                    own.connect(str(path))
+                    while not came:
+                        await anyio.lowlevel.checkpoint()
+                tasks.cancel_scope.cancel()
+        assert logged == [{"event": "turned_away", "uid": 65534}]
+        assert len(came) == 1
+    finally:
+        for each in came:
+            each.close()
+        listener.close()
+        shutil.rmtree(folder)
 
 
 def test_a_second_sidecar_leaves_the_first_in_place(folder: Path) -> None:
@@ -125,6 +191,32 @@ def test_socket_activation(folder: Path, direnvs: dict[str, str]) -> None:
             process.terminate()
             assert process.wait(20) == 0
         assert path.exists()
+
+
+@pytest.mark.parametrize(
+    ("kind", "why"), [("connected", "does not listen"), ("inet", "no Unix socket")]
+)
+def test_what_is_passed_must_be_a_listening_unix_socket(kind: str, why: str) -> None:
+    """A unit with Accept=yes, or with an address, is refused in one line."""
+    ours, theirs = socket.socketpair()
+    inet = socket.socket(socket.AF_INET)
+    with ours, theirs, inet:
+        passed = theirs if kind == "connected" else inet
+        script = (
+            'exec 3<&"$0"; export LISTEN_PID=$$ LISTEN_FDS=1;'
+            ' exec "$1" -m envwatch serve'
+        )
+        done = subprocess.run(
+            ["bash", "-c", script, str(passed.fileno()), sys.executable],
+            pass_fds=[passed.fileno()],
+            capture_output=True,
+            text=True,
+            timeout=20,
+            check=False,
+        )
+    assert done.returncode == errors.Refused.exit_code
+    assert why in done.stderr
+    assert done.stderr.count("\n") == 1
 
 
 def test_no_descriptor_left_is_no_end(started: Start) -> None:

@@ -16,7 +16,7 @@ from watchfiles._rust_notify import WatchfilesRustInternalError
 from envwatch.core.events import Event, FoldersChanged, Unsure, WatchingState
 from envwatch.runtime import armed
 from envwatch.runtime.armed import Armed
-from envwatch.runtime.watcher import Watcher
+from envwatch.runtime.watcher import CALM_S, FIRST_PAUSE_S, LAST_PAUSE_S, Watcher
 
 NOT_UTF8 = os.fsdecode(b"\xff")
 
@@ -206,6 +206,35 @@ async def test_a_bad_name_costs_its_folder_only(tmp_path: Path) -> None:
         await heard.state("ok")
         (bad / "x").touch()
         await heard.change(bad)
+
+
+async def test_a_bad_name_that_nobody_touches_does_no_harm(tmp_path: Path) -> None:
+    """Old files in a home are not news: its folder is watched like any other."""
+    (tmp_path / NOT_UTF8).touch()
+    async with watching(tmp_path) as heard:
+        await heard.state("ok")
+        (tmp_path / "x").touch()
+        await heard.change(tmp_path)
+
+
+async def test_pauses_grow_and_end_after_a_calm_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One bad hour does not make every later build slow."""
+    now = 1000.0
+    monkeypatch.setattr("envwatch.runtime.watcher.time.monotonic", lambda: now)
+    watcher = Heard().watcher
+    pauses: list[float] = []
+    for _ in range(12):
+        watcher._died()
+        pauses.append(watcher._pause())
+        now += pauses[-1]
+    assert pauses[:3] == [FIRST_PAUSE_S, FIRST_PAUSE_S * 2, FIRST_PAUSE_S * 4]
+    assert pauses[-1] == LAST_PAUSE_S
+    now += CALM_S + 1
+    assert watcher._pause() == 0.0
+    watcher._died()
+    assert watcher._pause() == FIRST_PAUSE_S
 
 
 async def test_a_folder_whose_name_is_not_utf8_is_swept(tmp_path: Path) -> None:

@@ -1,0 +1,74 @@
+"""Stdin and stdout as a connection."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+CHECKOUT = Path(__file__).parents[2]
+
+
+def run(program: str, *, redirect: str = "") -> subprocess.CompletedProcess[bytes]:
+    """Run Python with pipes as stdin and stdout, and more redirections of a shell."""
+    return subprocess.run(
+        ["bash", "-c", f'exec "$0" "$@" {redirect}', sys.executable, "-c", program],
+        input=b"in\n",
+        capture_output=True,
+        cwd=CHECKOUT,
+        timeout=30,
+        check=False,
+    )
+
+
+def test_what_is_printed_never_gets_between_frames() -> None:
+    """stdout is stderr for everybody else, and stdin is at its end."""
+    done = run(
+        "import os; from envwatch.runtime.channel import StdioChannel\n"
+        "channel = StdioChannel()\n"
+        "print('stray', flush=True); os.system('echo stray; cat')\n"
+        "assert channel.receive(100) == b'in\\n'\n"
+        "channel.send(b'frame'); channel.close()"
+    )
+    assert (done.returncode, done.stdout) == (0, b"frame"), done.stderr
+    assert done.stderr == b"stray\nstray\n"
+
+
+def test_the_mode_of_the_descriptors_is_given_back() -> None:
+    """Others share it: a terminal or a pipe of a shell must not stay non-blocking."""
+    done = run(
+        "import os; from envwatch.runtime.channel import StdioChannel\n"
+        "kept = os.dup(0), os.dup(1)\n"
+        "channel = StdioChannel()\n"
+        "assert not any(map(os.get_blocking, kept))\n"
+        "channel.close()\n"
+        "assert all(map(os.get_blocking, kept))"
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_closed_descriptors_are_refused() -> None:
+    """Each with a line of its own."""
+    program = (
+        "import sys; from envwatch.errors import Refused\n"
+        "from envwatch.runtime.channel import StdioChannel\n"
+        "try: StdioChannel()\n"
+        "except Refused as error: sys.exit(str(error))"
+    )
+    for redirect, name in (("<&-", "stdin"), (">&-", "stdout")):
+        done = run(program, redirect=redirect)
+        expected = f"--stdio needs a pipe or a socket as {name}\n"
+        assert done.stderr.decode() == expected
+
+
+def test_descriptors_are_closed_in_what_is_started() -> None:
+    """An evaluation must not hold the peer's pipe."""
+    done = run(
+        "import os; from envwatch.runtime.channel import StdioChannel\n"
+        "channel = StdioChannel()\n"
+        "assert not os.get_inheritable(channel.reading)\n"
+        "assert not os.get_inheritable(channel.writing)"
+    )
+    assert done.returncode == 0, done.stderr
+    assert os.get_inheritable(0)
