@@ -131,7 +131,7 @@ class Link:
         frames: list[wire.Frame] = []
         try:
             while True:
-                data = self._socket.recv(256 * 1024)
+                data = self._socket.recv(64 * 1024)
                 if not data:
                     if frames:
                         return frames

@@ -33,6 +33,9 @@ _FRAME_ROOM_BYTES = 1024
 _NOT_RUN = frozenset({outcome.BLOCKED, outcome.DENIED, outcome.ABSENT})
 """Outcomes of evaluations in which the file itself did not run."""
 
+HUSH_S = 0.2
+"""Lines of an evaluation that ends sooner are not sent before its diff."""
+
 
 @dataclass(slots=True)
 class Check:
@@ -100,8 +103,9 @@ class Answers:
 
     def _join(self, key: Key, waiter: Waiter, now: float) -> None:
         running = self.schedule.join(key, waiter)
-        if running is not None and running.lines:
-            data = frames.said(waiter.number, now - running.started, running.lines)
+        if running is not None and running.told:
+            lines = running.lines[: running.told]
+            data = frames.said(waiter.number, now - running.started, lines)
             self.out.append(Send(waiter.session, data))
 
     # ------------------------------------------------------------ checking
@@ -187,10 +191,22 @@ class Answers:
         running = self.schedule.running.get(number)
         if running is None:
             return
-        lines = [frames.line(text) for text in texts]
-        running.lines += lines
+        running.lines += [frames.line(text) for text in texts]
+        self.tell_lines(running, now)
+
+    def tell_lines(self, running: Evaluation, now: float) -> None:
+        """Send what was said to those that wait, once it is worth their while.
+
+        The lines of a short evaluation come with its diff: frames of their own
+        would wake every kernel once more.
+        """
+        elapsed_s = now - running.started
+        lines = running.lines[running.told :]
+        if elapsed_s < HUSH_S or not lines:
+            return
+        running.told = len(running.lines)
         for waiter in running.waiters:
-            data = frames.said(waiter.number, now - running.started, lines)
+            data = frames.said(waiter.number, elapsed_s, lines)
             self.out.append(Send(waiter.session, data))
 
     def evaluated(self, number: int, result: Result, now: float) -> None:

@@ -326,6 +326,8 @@ class Hub:
     # ------------------------------------------------------------ time and changes
 
     def _tick(self, now: float) -> None:
+        for running in self.schedule.running.values():
+            self.answers.tell_lines(running, now)
         for session in self.sessions.waiting.values():
             for number, pending in session.pending.items():
                 data = frames.progress(number, now - pending.since, None)

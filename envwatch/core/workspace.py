@@ -35,7 +35,7 @@ class Evaluation:
     """One that runs.
 
     `late`: those who joined when it ran already; `lines`: what direnv said so far,
-    as JSON; `killed`: nobody waited any more, so its result counts for nobody;
+    as JSON; `told`: how many of them were sent to those who wait; `killed`: nobody waited any more, so its result counts for nobody;
     `forgotten`: a reload came after it had begun, so its result is not kept;
     `dirty`: something under it may have changed since it began.
     """
@@ -47,6 +47,7 @@ class Evaluation:
     precomputed: bool
     late: set[Waiter] = field(default_factory=set[Waiter])
     lines: list[bytes] = field(default_factory=list[bytes], repr=False)
+    told: int = 0
     killed: bool = False
     forgotten: bool = False
     dirty: bool = False

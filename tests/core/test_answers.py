@@ -52,11 +52,26 @@ def test_a_late_one_hears_what_was_said(play: Make) -> None:
     p = play()
     p.attach(1, 2)
     p.export(1)
+    p.now = 1.0
     p.give(Lines(1, ("one",)))
     p.export(2, 7)
     p.give(Lines(1, ("two",)))
     assert [frame["line"] for frame in p.heard(1)] == ["one", "two"]
     assert [(f["id"], f["line"]) for f in p.heard(2)] == [(7, "one"), (7, "two")]
+
+
+def test_lines_of_a_short_evaluation_are_not_sent_by_themselves(play: Make) -> None:
+    """They come with the diff, or at the next tick when there is none by then."""
+    p = play()
+    p.attach(1, 2)
+    p.export(1)
+    p.give(Lines(1, ("one",)))
+    p.export(2, 7)
+    assert not p.heard(1)
+    p.now = 0.8
+    p.give(Tick())
+    for session in (1, 2):
+        assert [frame["line"] for frame in p.heard(session)] == ["one", None]
 
 
 def test_who_waits_hears_something_each_second(play: Make) -> None:
