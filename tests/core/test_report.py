@@ -186,6 +186,8 @@ def test_asking_changes_nothing(play: Make) -> None:
     p.evaluate(result_of(root=OTHER))
     p.give(WatchingState("degraded", "why", "what helps"))
     before = [kept.key for kept in p.hub.answers.diffs]
+    watched = told(p)["watching"]
+    assert (watched["reason"], watched["remedy"]) == ("why", "what helps")
     assert told(p) == told(p)
     assert [kept.key for kept in p.hub.answers.diffs] == before
     assert len(p.hub.schedule.workspaces) == 2

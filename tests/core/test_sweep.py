@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from envwatch.core import sweep
-from envwatch.core.events import Closed, Evaluate, Evaluated
-from kernel_client import environment as env
+from envwatch.core.events import Closed, Evaluate, Evaluated, FoldersChanged
+from kernel_client import environment as env, messages
 from tests.core.conftest import ROOT, result_of
 
 Make = Callable[..., Any]
@@ -31,6 +31,23 @@ def test_an_environment_stays_while_anything_uses_it(play: Make) -> None:
     p.hub.answers.diffs.drop_root(ROOT)
     sweep.drop_unused(p.hub.answers, p.now)
     assert fingerprint not in p.hub.answers.bases
+
+
+def test_an_environment_stays_while_it_is_precomputed_for_nobody(play: Make) -> None:
+    """The kernel unloaded meanwhile; the result is still one that can be kept."""
+    p = play()
+    p.attach(1)
+    p.load(1)
+    p.give(FoldersChanged(frozenset({"/w"})))
+    p.compare(same=False)
+    (evaluate,) = p.take(Evaluate)
+    p.send(1, messages.left(ROOT))
+    sweep.drop_unused(p.hub.answers, p.now)
+    p.give(Evaluated(evaluate.evaluation, result_of(mtime=2)))
+    fingerprint = env.fingerprint(p.environment)
+    (kept,) = p.hub.answers.diffs
+    assert fingerprint in p.hub.answers.bases
+    assert kept.size >= p.hub.answers.bases.size > 0
 
 
 def test_a_kernel_that_comes_back_in_time_keeps_the_diffs(play: Make) -> None:

@@ -53,11 +53,12 @@ def test_a_watched_folder_that_comes_or_goes(
 
 def test_a_missing_folder_is_waited_for_above_it(tmp_path: Path) -> None:
     """The first step of its way back means to build again; a neighbour does not."""
-    missing = tmp_path / "a" / "b"
+    missing = tmp_path / "ab" / "c"
     with built(missing) as watcher:
         assert watcher.names == {str(tmp_path): {str(missing)}}
-        assert watcher.read([(ADDED, f"{tmp_path}/a")]).rebuild
-        assert not watcher.read([(ADDED, f"{tmp_path}/ab")]).rebuild
+        assert watcher.read([(ADDED, f"{tmp_path}/ab")]).rebuild
+        assert not watcher.read([(ADDED, f"{tmp_path}/a")]).rebuild
+        assert not watcher.read([(ADDED, f"{tmp_path}/abc")]).rebuild
 
 
 def test_names_that_lead_elsewhere_now_are_found(tmp_path: Path) -> None:
