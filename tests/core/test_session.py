@@ -78,3 +78,28 @@ def test_only_so_many_given_diffs_are_remembered() -> None:
     assert len(session.given) == MAX_GIVEN
     assert session.given[keys[0]] == 2
     assert keys[1] not in session.given
+
+
+def test_a_session_that_is_removed_is_waited_for_by_nobody() -> None:
+    """It goes out of every list, and is given a last time."""
+    sessions = Sessions()
+    one = sessions.add(1, 0.0)
+    one.pending[5] = Pending(A, 0.0)
+    sessions.waiting[1] = one
+    assert sessions.remove(1) is one
+    assert sessions.get(1) is None
+    assert (sessions.waiting, sessions.strangers) == ({}, {})
+    assert (sessions.fingerprints(), sessions.attached) == (set(), 0)
+
+
+def test_a_root_file_that_was_left_is_not_counted_again() -> None:
+    """Leaving and coming back counts one, over another base too."""
+    sessions = Sessions()
+    one = sessions.add(1, 0.0)
+    for key in (A, None, A, A_OTHER_BASE):
+        sessions.load(one, key)
+    assert (sessions.kernels(A.root), sessions.having_root(A.root)) == (1, [one])
+    assert (sessions.having(A), sessions.having(A_OTHER_BASE)) == ([], [one])
+    assert sessions.load(one, None) == A_OTHER_BASE
+    assert (sessions.kernels(A.root), sessions.having_root(A.root)) == (0, [])
+    assert sessions._by_root == {}

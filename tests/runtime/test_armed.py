@@ -53,12 +53,11 @@ def test_a_watched_folder_that_comes_or_goes(
 
 def test_a_missing_folder_is_waited_for_above_it(tmp_path: Path) -> None:
     """The first step of its way back means to build again; a neighbour does not."""
-    missing = tmp_path / "ab" / "c"
+    missing = tmp_path / "a" / "b"
     with built(missing) as watcher:
         assert watcher.names == {str(tmp_path): {str(missing)}}
-        assert watcher.read([(ADDED, f"{tmp_path}/ab")]).rebuild
-        assert not watcher.read([(ADDED, f"{tmp_path}/a")]).rebuild
-        assert not watcher.read([(ADDED, f"{tmp_path}/abc")]).rebuild
+        assert watcher.read([(ADDED, f"{tmp_path}/a")]).rebuild
+        assert not watcher.read([(ADDED, f"{tmp_path}/ab")]).rebuild
 
 
 def test_names_that_lead_elsewhere_now_are_found(tmp_path: Path) -> None:
@@ -98,3 +97,72 @@ def test_names_that_are_not_utf8_are_known(tmp_path: Path) -> None:
     os.mkdir(bad)
     assert armed.has_bad_name(str(tmp_path))
     assert not armed.has_bad_name(str(tmp_path / "missing"))
+
+
+def test_a_real_change_is_heard(tmp_path: Path) -> None:
+    """Of the folder itself, not of what is below it."""
+    folder, below = tmp_path / "a", tmp_path / "a" / "b"
+    below.mkdir(parents=True)
+    with built(folder) as watcher:
+        (below / "deep").touch()
+        (folder / "x").touch()
+        paths: set[str] = set()
+        while str(folder / "x") not in paths:
+            found = watcher.notify.watch(50, 10, 0, watcher.stop)
+            assert not isinstance(found, str)
+            paths |= {path for _, path in found}
+            assert watcher.read(found).folders == {str(folder)}
+        assert str(below / "deep") not in paths
+
+
+def test_waiting_gives_what_changed(tmp_path: Path) -> None:
+    """With its folder; nothing has to be built again for a new file."""
+    with built(tmp_path) as watcher:
+        (tmp_path / "x").touch()
+        changes = watcher.wait()
+    assert changes == armed.Changes(
+        frozenset({str(tmp_path)}), rebuild=False, overflow=False
+    )
+
+
+def test_closing_stops_it(tmp_path: Path) -> None:
+    """Whoever waits in another thread is let go."""
+    with built(tmp_path) as watcher:
+        assert not watcher.stop.is_set()
+        watcher.close()
+        assert watcher.stop.is_set()
+
+
+@pytest.mark.parametrize(("fewer", "overflow"), [(0, True), (1, False)])
+def test_a_batch_that_is_too_large_is_an_overflow(
+    tmp_path: Path, fewer: int, *, overflow: bool
+) -> None:
+    """The queue of inotify says nothing when it is full."""
+    count = armed.OVERFLOW_CHANGES - fewer
+    with built(tmp_path) as watcher:
+        batch = [(ADDED, f"{tmp_path}/{number}") for number in range(count)]
+        assert watcher.read(batch).overflow == overflow
+
+
+def test_one_inode_is_registered_once(tmp_path: Path) -> None:
+    """A change in it is one under each of its wanted names."""
+    folder, link = tmp_path / "a", tmp_path / "link"
+    folder.mkdir()
+    link.symlink_to(folder)
+    with built(folder, link) as watcher:
+        assert watcher.names == {str(folder): {str(folder), str(link)}}
+        changes = watcher.read([(MODIFIED, f"{folder}/x")])
+    assert changes.folders == {str(folder), str(link)}
+
+
+def test_a_folder_that_may_not_be_read_is_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also when it is the one above a missing folder."""
+
+    def no_access(path: str, mode: int) -> bool:
+        return path != str(tmp_path)
+
+    monkeypatch.setattr(os, "access", no_access)
+    assert "may not be read" in (armed.unwatchable(str(tmp_path / "missing")) or "")
+    assert armed.unwatchable("/") is None

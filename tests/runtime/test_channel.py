@@ -1,11 +1,16 @@
-"""Stdin and stdout as a connection."""
+"""A socket, or stdin and stdout, as a connection."""
 
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
+
+from envwatch.runtime.channel import SocketChannel
 
 CHECKOUT = Path(__file__).parents[2]
 
@@ -72,3 +77,36 @@ def test_descriptors_are_closed_in_what_is_started() -> None:
     )
     assert done.returncode == 0, done.stderr
     assert os.get_inheritable(0)
+
+
+def test_a_socket_goes_both_ways_and_never_blocks() -> None:
+    """It gives nothing at the end, and takes no more than there is room for."""
+    ours, theirs = socket.socketpair()
+    with theirs:
+        channel = SocketChannel(ours)
+        assert channel.reading == channel.writing == ours.fileno()
+        assert not os.get_blocking(channel.reading)
+        with pytest.raises(BlockingIOError):
+            channel.receive(100)
+        theirs.sendall(b"there")
+        assert channel.receive(3) + channel.receive(100) == b"there"
+        assert channel.send(memoryview(b"back")) == 4
+        assert theirs.recv(100) == b"back"
+        piece = bytes(1 << 20)
+        assert 0 < channel.send(piece) < len(piece)
+        with pytest.raises(BlockingIOError):
+            channel.send(piece)
+        theirs.shutdown(socket.SHUT_WR)
+        assert channel.receive(100) == b""
+        channel.close()
+        assert ours.fileno() == -1
+
+
+def test_a_peer_that_has_gone_is_an_error_to_write_to() -> None:
+    """Not the end of the process."""
+    ours, theirs = socket.socketpair()
+    channel = SocketChannel(ours)
+    theirs.close()
+    with pytest.raises(BrokenPipeError):
+        channel.send(b"anybody?")
+    channel.close()

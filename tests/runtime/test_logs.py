@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import io
 import json
 import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -16,6 +18,8 @@ import pytest
 
 from envwatch.errors import ConfigError
 from envwatch.runtime.logs import logger
+from tests.core.conftest import result_of
+from tests.support.planted import secret
 
 CHECKOUT = Path(__file__).parents[2]
 
@@ -95,3 +99,28 @@ def test_rich_is_never_loaded() -> None:
         check=True,
     )
     assert done.stdout == "[]\n"
+
+
+def test_a_file_is_for_the_person_alone_and_is_added_to(tmp_path: Path) -> None:
+    """Paths of root files are in it; what was logged before stays."""
+    path = tmp_path / "log"
+    before = os.umask(0)
+    try:
+        logger(str(path))("first")
+    finally:
+        os.umask(before)
+    logger(str(path))("second")
+    assert path.stat().st_mode & 0o777 == 0o600
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    assert [each["event"] for each in lines] == ["first", "second"]
+    assert all(each["level"] == "info" for each in lines)
+    assert all(datetime.fromisoformat(each["timestamp"]) for each in lines)
+
+
+def test_no_value_is_logged_with_what_the_core_says(tmp_path: Path) -> None:
+    """A field that holds a result is logged without what the result holds."""
+    path = tmp_path / "log"
+    result = dataclasses.replace(result_of(), body=secret("LOG").encode())
+    logger(str(path))("odd", result=result)
+    assert secret("LOG") not in path.read_text()
+    assert "Result(outcome='loaded'" in json.loads(path.read_text())["result"]
