@@ -6,6 +6,7 @@ An error is one line on stderr that says what to do; its class has its exit code
     64   a setting or an option has a value that cannot be used
     69   there is no direnv, or no sidecar that can be used
     70   a bug of envwatch; ENVWATCH_DEBUG=1 shows where
+    74   the output cannot be written
     75   something that may work when it is tried again
     77   the socket is unsafe, or belongs to somebody else
     130  Ctrl-C
@@ -17,6 +18,7 @@ has the table of states, `commands/doctor.py` and `commands/demo.py` exit 1.
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Sequence
@@ -32,6 +34,7 @@ USAGE = 2
 CONFIG = 64
 UNAVAILABLE = 69
 BUG = 70
+NO_OUTPUT = 74
 TEMPORARY = 75
 REFUSED = 77
 INTERRUPTED = 130
@@ -49,6 +52,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # Whatever is still buffered must not fail once more at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return NO_READER
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        click.echo(f"envwatch: cannot write the output: {error.strerror}", err=True)
+        return NO_OUTPUT
     return code
 
 
@@ -70,7 +77,9 @@ def _run(arguments: Sequence[str] | None) -> int:
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message(), err=True)
         return USAGE
-    except Exception as error:  # noqa: BLE001 - no traceback ever reaches a person
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+            raise
         code, message = told(error)
         click.echo(f"envwatch: {message}", err=True)
         if code == BUG and os.environ.get("ENVWATCH_DEBUG") == "1":

@@ -250,6 +250,7 @@ class Answers:
                 self._link = sidecar.connect(
                     self._settings, request.base, request.direnv
                 )
+                self._start_after = 0.0
             except SidecarError as error:
                 if error.code == "absent":
                     self._start(request.base)

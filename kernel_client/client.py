@@ -206,7 +206,7 @@ class Client:
         direnv = self._direnv()
         if direnv is None:
             changed = self._loaded.unload() if self._loaded.record else ((), ())
-            self._hear_once(notice.no_direnv())
+            self._hear_once(notice.no_direnv(self.settings.direnv))
             return Result(results.OFF, names=changed)
         for left in range(MAX_ROUNDS, 0, -1):
             walk = self._walk()

@@ -44,8 +44,13 @@ def lost_edit(name: str) -> str:
     return f"envwatch: {name} was changed here since it was loaded; that change is gone"
 
 
-def no_direnv() -> str:
-    """Say once that nothing can be loaded."""
+def no_direnv(name: str | None) -> str:
+    """Say once that nothing can be loaded; `name` is a direnv that was asked for."""
+    if name is not None:
+        return (
+            f"envwatch: {name} cannot be run, so no .envrc is loaded;"
+            " change or unset ENVWATCH_DIRENV"
+        )
     return "envwatch: no direnv on PATH, so no .envrc is loaded; `envwatch doctor` tells how to install it"
 
 

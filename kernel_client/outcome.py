@@ -41,8 +41,8 @@ OUTCOMES = frozenset(
     }
 )
 
-SAID = frozenset({BLOCKED, DENIED, FAILED, DEGRADED, TIMEOUT})
-"""Outcomes that are held and said once, until something changes."""
+LOST = "direnv could not pass on what the file exports; nothing of it is loaded"
+"""Said with `degraded` where direnv itself only says what bash could not start."""
 
 # bash names the program that it could not exec; only the label of an answer
 # without variables hangs on this line, never the environment.
@@ -127,7 +127,8 @@ def read(  # noqa: PLR0911 - one row of the outcome table each
                 reason="the environment would be too large to start any program",
             )
     outcome = _outcome(code, to_set, unset, watches, said)
-    return Answer(outcome, to_set=to_set, unset=unset, watches=watches)
+    reason = LOST if outcome == DEGRADED else ""
+    return Answer(outcome, to_set=to_set, unset=unset, watches=watches, reason=reason)
 
 
 def settled(answer: Answer, *, allowed: bool | None) -> Answer:

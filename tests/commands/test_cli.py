@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import signal
+import subprocess
+import sys
 from importlib import import_module
+from pathlib import Path
 
 import click
 import pytest
@@ -175,3 +178,17 @@ def test_completes_paths_of_commands() -> None:
 
     assert cli.list_commands(context) == list(COMMANDS)
     assert cli.get_command(context, "os") is None
+
+
+def test_an_output_that_cannot_be_written_is_told() -> None:
+    """A full disk is no bug of ours: one line, and its own exit code."""
+    with Path("/dev/full").open("wb") as full:
+        ended = subprocess.run(
+            [sys.executable, "-m", "envwatch", "--version"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
+    assert ended.returncode == 74
+    assert ended.stderr.count(b"\n") == 1
+    assert b"cannot write the output" in ended.stderr

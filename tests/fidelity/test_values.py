@@ -8,6 +8,7 @@ import subprocess
 import pytest
 
 from kernel_client import Client
+from kernel_client.outcome import LOST
 from tests.support.pairs import Pair, settings_of
 from tests.support.planted import PLANTED, exports, secret
 
@@ -129,7 +130,7 @@ def test_value_that_is_too_long_for_bash(pair: Pair) -> None:
         "w", f"export FOO='{PLANTED}'$(head -c 140000 /dev/zero | tr '\\0' x)\n"
     )
 
-    pair.step(outcome="degraded")
+    pair.step(outcome="degraded", own=(f"envwatch: {LOST}",))
 
     assert pair.environ["KEEP"] == "kept"
     pair.step(outcome="unchanged")

@@ -55,10 +55,11 @@ def test_odd_bytes_are_shown_as_such() -> None:
         (notice.held("/w/.envrc", 5.4), ("/w/.envrc", "5 s")),
         (notice.gave_up("/w/.envrc", 0.5), ("/w/.envrc", "0.5 s", "goes on")),
         (notice.lost_edit("PATH"), ("PATH",)),
-        (notice.no_direnv(), ("envwatch doctor",)),
+        (notice.no_direnv(None), ("envwatch doctor",)),
+        (notice.no_direnv("/no/direnv"), ("/no/direnv", "ENVWATCH_DIRENV")),
         (notice.failed("it failed (X)"), ("it failed (X)",)),
     ],
-    ids=["held", "gave up", "lost edit", "no direnv", "failed"],
+    ids=["held", "gave up", "lost edit", "no direnv", "no such direnv", "failed"],
 )
 def test_own_lines(line: str, words: tuple[str, ...]) -> None:
     """Each is one line, says who speaks and what it is about."""
