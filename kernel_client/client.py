@@ -25,6 +25,7 @@ from os import access, getcwd, lstat, stat
 from weakref import ref
 
 from kernel_client import (
+    environment as env,
     notice,
     outcome as outcomes,
     result as results,
@@ -93,6 +94,7 @@ class Client:
         self._get_diff = self._loaded.get_diff
         self._diff: Any = None
         self._checks: dict[str, Checks] = {}
+        self._asked_for: set[str] = set()
         self._unchanged = Result(results.UNCHANGED, answered=results.STATS)
         if settings is None:
             try:
@@ -142,8 +144,7 @@ class Client:
                         return self._guarded(forced=False)
                 if poll is None or not poll(0):
                     return self._unchanged
-            except OSError:
-                # The folder or a file has gone.
+            except Exception:  # noqa: BLE001, S110 - the folder or a file has gone
                 pass
             return self._guarded(forced=False)
 
@@ -185,20 +186,29 @@ class Client:
         try:
             result = self._bring(forced=forced)
         except KeyboardInterrupt:
-            self._answers.cancel()
-            self._loaded.unload()
+            try:
+                # First of all: a second interrupt may be on its way.
+                self._loaded.unload()
+            finally:
+                self._answers.cancel()
             raise
         except Exception as error:  # noqa: BLE001 - a kernel must start its run
-            self._answers.drop()
-            self._loaded.unload()
+            self._give_up()
             self._hear_once(notice.failed(f"it failed ({type(error).__name__})"))
             result = Result(outcomes.BROKEN)
         finally:
-            self._diff = self._get_diff()
             self._busy = False
         result.messages = tuple(self._shown)
         result.seconds = time.monotonic() - started
         return result
+
+    def _give_up(self) -> None:
+        """Leave nothing loaded, whatever failed."""
+        for step in (self._loaded.unload, self._answers.drop):
+            try:
+                step()
+            except Exception:  # noqa: BLE001, S112 - it failed already, and is said
+                continue
 
     def _bring(self, *, forced: bool) -> Result:
         self._answers.hear_notices()
@@ -215,9 +225,10 @@ class Client:
                 return self._leave(walk)
             # Somebody else's reload is only followed; our own is told to all.
             due = self._answers.reload_wanted(root) or forced
-            if not due and (self._loaded.still(root) or self._loaded.adopt(root)):
+            if not due and (self._loaded.still(root) or self._adopt(root)):
                 return self._stay(walk)
             request = self._loaded.request(direnv, root, self.settings.withheld)
+            self._asked_for.add(root)
             answer, answered = self._ask(request, forced=forced)
             forced = False
             if answer is None:
@@ -230,6 +241,11 @@ class Client:
             if moved and left > 1:
                 # Something changed since direnv looked: look again.
                 continue
+            if moved and not self._discovery.allows(root, request.environment):
+                # It never held still, and may not even be allowed by now.
+                changed = self._loaded.unload()
+                self._hear_once(notice.failed("its files keep changing"))
+                return Result(outcomes.BROKEN, root, answered=answered, names=changed)
             changed = self._loaded.take(request, answer)
             if answer.outcome == outcomes.BROKEN:
                 self._discovery.forget_direnv()
@@ -256,6 +272,16 @@ class Client:
         broken = answer is not None and answer.outcome == outcomes.BROKEN
         self._broken = lines if broken else None
         return answer, answered
+
+    def _adopt(self, root: str) -> bool:
+        """Adopt what was inherited, and only what direnv allows as it is now."""
+        if root in self._asked_for or not self._loaded.is_inherited(root):
+            return False
+        # Where nothing but the four was left, there is nothing to be allowed.
+        return (
+            not self._loaded.has_values
+            or self._discovery.allows(root, env.passed(self._loaded.base()))
+        ) and self._loaded.adopt(root)
 
     def _wanted(self) -> Request | None:
         """Give the question that a refresh would have now, if it had one."""
@@ -297,8 +323,12 @@ class Client:
         record = self._loaded.record
         root = None if record is None else record.root
         self._unchanged = Result(results.UNCHANGED, root, answered=results.STATS)
+        self._diff = self._get_diff()
         held = () if record is None else record.snapshot
         if walk.folder is None or held is None or (record is None and walk.root):
+            return self._unchanged
+        if walk.dotenv is not None:
+            # direnv did not tell whether that file counts: ask at the next run.
             return self._unchanged
         absent = list(walk.absent)
         stats: list[tuple[str, int, int, int, int, int]] = []
@@ -356,7 +386,7 @@ class Client:
 def _is_terminal() -> bool:
     try:
         return sys.stderr is not None and sys.stderr.isatty()
-    except (AttributeError, ValueError):
+    except Exception:  # noqa: BLE001 - somebody's own stream
         return False
 
 

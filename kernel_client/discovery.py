@@ -29,23 +29,20 @@ class Discovery:
     def __init__(self, name: str | None) -> None:
         self._name = name or "direnv"
         self._path: str | None = None
-        self._looked_in: str | None = None
         self._dotenv: bool | None = None
         self._dotenv_seen: Snapshot = ()
 
     def direnv(self, base_path: str | None) -> str | None:
-        """Give direnv's absolute path for a PATH; looked up once per PATH."""
-        if self._path is None and self._looked_in != (base_path or ""):
+        """Give direnv's absolute path; looked up until it is found."""
+        if self._path is None:
             from kernel_client import direnv as program
 
-            self._looked_in = base_path or ""
-            self._path = program.find({"PATH": self._looked_in}, self._name)
+            self._path = program.find({"PATH": base_path or ""}, self._name)
         return self._path
 
     def forget_direnv(self) -> None:
         """Look it up again next time: it could not be started."""
         self._path = None
-        self._looked_in = None
 
     def walk(
         self,
@@ -76,6 +73,18 @@ class Discovery:
         found.folder = folder
         found.config = seen
         return found
+
+    def allows(self, root: str, environment: Environment) -> bool:
+        """Ask direnv whether it would load this root file as it is now."""
+        from kernel_client import direnv as program
+
+        if self._path is None:
+            return False
+        try:
+            state = program.status(self._path, os.path.dirname(root), environment)
+        except DirenvError:
+            return False
+        return state.allowed == 0
 
     def _ask(self, dotenv: str, base: Environment) -> bool | None:
         if self._path is None:

@@ -27,8 +27,8 @@ class Echo:
 
     def __call__(self, line: str) -> None:
         """Take a line."""
-        if self._expected and self._expected[0] == line:
-            del self._expected[0]
+        if self._expected and self._expected[-1] == line:
+            self._expected.pop()
             return
         self._expected.clear()
         self.heard.append(line)
@@ -36,4 +36,4 @@ class Echo:
 
     def again(self) -> None:
         """Say that what comes now is another run of the same."""
-        self._expected = self.heard.copy()
+        self._expected = self.heard[::-1]

@@ -43,6 +43,18 @@ def is_text(text: str) -> bool:
     return True
 
 
+def is_passable(name: str, value: str) -> bool:
+    """Tell whether direnv can be given a variable and hand it back as it is."""
+    return (
+        bool(name)
+        and "=" not in name
+        and "\0" not in name
+        and "\0" not in value
+        and is_text(name)
+        and is_text(value)
+    )
+
+
 def is_withheld(name: str, patterns: Iterable[str]) -> bool:
     """Tell whether a name matches one of the withheld patterns."""
     return bool(_matcher(tuple(patterns))(name))
@@ -81,17 +93,14 @@ def take_back(environ: Mapping[str, str], put_back: PutBack | None) -> Environme
 def passed(base: Mapping[str, str], withheld: Iterable[str] = ()) -> Environment:
     """Give the part of a base that an evaluation is allowed to see.
 
-    Left out: `UNSHARED`, withheld names, and variables that are not UTF-8 (direnv
-    would hand them back mangled, DIRENV.md case 24).
+    Left out: `UNSHARED`, withheld names, names that no exec can pass on, and
+    variables that are not UTF-8 (direnv would hand them back mangled, DIRENV.md case 24).
     """
     keeps_out = _matcher(tuple(withheld))
     return {
         name: value
         for name, value in base.items()
-        if name not in UNSHARED
-        and not keeps_out(name)
-        and is_text(name)
-        and is_text(value)
+        if name not in UNSHARED and not keeps_out(name) and is_passable(name, value)
     }
 
 

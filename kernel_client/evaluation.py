@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     OnLine = Optional[Callable[[str], None]]
 
-QUIET_VALUE = "8760h"
+QUIET_VALUE = "8759h59m59s"
 """For `DIRENV_WARN_TIMEOUT`: quiet in every version, as `0` is not (case 30)."""
 
 ENTRIES_WITH_APPROVALS = "DIRENV_REQUIRED"
@@ -229,7 +229,8 @@ def _unheard(_: str) -> None:
 
 
 def _in_store(path: str) -> bool:
-    return "/direnv/allow/" in path or "/direnv/deny/" in path
+    stores = ("/direnv/allow/", "/direnv/deny/")
+    return path[-64:].isalnum() and path[:-64].endswith(stores)
 
 
 def _answer(

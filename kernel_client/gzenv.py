@@ -5,6 +5,8 @@ URL-safe base64, with padding, of zlib of JSON. Pure.
 
 from __future__ import annotations
 
+from kernel_client.environment import is_passable
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Optional
@@ -61,7 +63,9 @@ def diff(text: str) -> Diff:
 
 def _side(value: dict[str, Any], name: str) -> dict[str, str]:
     side = value.get(name)
-    if isinstance(side, dict) and all(isinstance(text, str) for text in side.values()):
+    if isinstance(side, dict) and all(
+        isinstance(text, str) and is_passable(name, text) for name, text in side.items()
+    ):
         return side
     raise ValueError("DIRENV_DIFF has not the sides p and n")
 
@@ -82,7 +86,7 @@ def watches(text: str) -> list[Watch]:
         path = lower.get("path")
         seconds = lower.get("modtime", 0)
         exists = lower.get("exists", False)
-        if not isinstance(path, str) or not isinstance(seconds, int):
+        if not isinstance(path, str) or "\0" in path or not isinstance(seconds, int):
             raise ValueError("DIRENV_WATCHES has an entry of another shape")
         found.append((path, seconds, bool(exists)))
     return found

@@ -9,7 +9,15 @@ from __future__ import annotations
 import os
 import time
 
-from kernel_client import direnv as program, evaluation, messages, snapshot, wire
+from kernel_client import (
+    direnv as program,
+    evaluation,
+    messages,
+    outcome,
+    snapshot,
+    wire,
+)
+from kernel_client.environment import is_passable
 from kernel_client.errors import SidecarError
 from kernel_client.sidecar import SILENCE_S
 
@@ -224,6 +232,11 @@ def _evaluated(frame: wire.Frame) -> evaluation.Evaluated:
         texts = (*frame["set"].values(), *frame["unset"], *frame["messages"])
         if not all(isinstance(text, str) for text in texts):
             raise TypeError
+        if frame["outcome"] not in outcome.OUTCOMES:
+            raise ValueError
+        pairs = [*frame["set"].items(), *((name, "") for name in frame["unset"])]
+        if not all(is_passable(name, value) for name, value in pairs):
+            raise ValueError
         return evaluation.Evaluated(
             frame["outcome"],
             to_set=frame["set"],

@@ -113,20 +113,34 @@ class Loaded:
         current = self.environ.get("DIRENV_DIFF")
         record = self.record
         if record is not None and current != record.diff:
-            if current is None:
-                # A host scrubbed the four: take back what is left of the load.
-                back = record.surviving(self.environ)
-                self.record = None
-                self._become(None, env.take_back(self.environ, back), record.put_back)
+            # Somebody rewrote the four: take back what is left of our load, but
+            # for what a DIRENV_DIFF that can be read accounts for itself.
+            found = records.inherited(self.environ)
+            covered = {} if found is None else found.left
+            back = record.surviving(self.environ)
             self.record = None
+            self._change(*_apart({n: v for n, v in back.items() if n not in covered}))
         self._inherited = None
-        if self.record is None and current is not None:
+        if self.record is None:
             self._inherited = records.inherited(self.environ)
+            if self._inherited is None and record is not None:
+                self._change({}, env.THE_FOUR)
+
+    @property
+    def has_values(self) -> bool:
+        """Tell whether what is loaded has changed more than the four."""
+        return any(name not in _FOUR for name in self.way_back)
+
+    def is_inherited(self, root: str) -> bool:
+        """Tell whether the four name this root file, loaded by somebody else."""
+        return self._inherited is not None and self._inherited.file == root
 
     def adopt(self, root: str) -> bool:
         """Take an inherited environment for our own when direnv would keep it."""
         inherited = self._inherited
         if inherited is None or inherited.file != root or inherited.watches is None:
+            return False
+        if all(path != root for path, _, _ in inherited.watches):
             return False
         entries = snapshot.take(path for path, _, _ in inherited.watches)
         looks = {entry[0]: entry for entry in entries}
@@ -164,11 +178,12 @@ class Loaded:
 
         Gives the names that were set and removed, as `Result` has them.
         """
-        final = {**request.base, **answer.set}
-        for name in answer.unset:
+        held = answer.outcome in HELD
+        final = {**request.base, **(answer.set if held else {})}
+        for name in answer.unset if held else ():
             final.pop(name, None)
         record = None
-        if answer.outcome in HELD:
+        if held:
             record = records.Record(
                 request.root,
                 answer.outcome,
@@ -199,10 +214,14 @@ class Loaded:
         )
         to_set, removed = records.changes(self.environ, final, (*names, *env.THE_FOUR))
         with _writing:
+            old = self.way_back
             try:
                 self._change(to_set, removed)
-            except KeyboardInterrupt:
-                # Half an environment is worse than a late interrupt.
+            except BaseException:
+                # Half an environment is worse than a late interrupt: go on. What
+                # still cannot be written must be taken back with the rest.
+                if record is not None:
+                    record.put_back = {**old, **record.put_back}
                 self._change(to_set, removed)
                 raise
             finally:
@@ -215,10 +234,25 @@ class Loaded:
         )
 
     def _change(self, to_set: Mapping[str, str], removed: Iterable[str]) -> None:
-        for name, value in to_set.items():
-            self.environ[name] = value
+        failed: Exception | None = None
         for name in removed:
-            self.environ.pop(name, None)
+            try:
+                self.environ.pop(name, None)
+            except Exception as error:  # noqa: BLE001 - the rest must still go
+                failed = error
+        for name, value in to_set.items():
+            try:
+                self.environ[name] = value
+            except Exception as error:  # noqa: BLE001 - the rest must still come
+                failed = error
+        if failed is not None:
+            raise failed
+
+
+def _apart(back: env.PutBack) -> tuple[dict[str, str], list[str]]:
+    """Give (set, removed) of a way back."""
+    to_set = {name: value for name, value in back.items() if value is not None}
+    return to_set, [name for name, value in back.items() if value is None]
 
 
 def _getter(mapping: Mapping[Any, Any], name: Any) -> Callable[[], Any]:

@@ -93,7 +93,8 @@ def inherited(environ: Mapping[str, str]) -> Inherited | None:
     """Read the four of an environment; None when they are missing or a lie.
 
     They are a lie when a variable that DIRENV_DIFF says it set is not there: a
-    host scrubbed it, and its old value must never come back.
+    host scrubbed it, and its old value must never come back. Then only names that
+    still hold exactly what was loaded can be put back, and no file is named.
     """
     text = environ.get("DIRENV_DIFF")
     if not text:
@@ -103,7 +104,12 @@ def inherited(environ: Mapping[str, str]) -> Inherited | None:
     except ValueError:
         return None
     if any(name not in environ for name in left if name not in env.THE_FOUR):
-        return None
+        still = {
+            name: value
+            for name, value in put_back.items()
+            if name in left and environ.get(name) == left[name]
+        }
+        return Inherited(None, still, left, None)
     try:
         watches = gzenv.watches(environ.get("DIRENV_WATCHES", ""))
     except ValueError:

@@ -13,6 +13,7 @@ AUTO = "auto"
 OFF = "off"
 
 _FOREVER_S = 1e9
+_MAX_DIGITS = 6
 
 
 class Settings:
@@ -70,7 +71,9 @@ class Settings:
             raise SettingError("ENVWATCH_SIDECAR must be auto, off or an absolute path")
         more = environ.get("ENVWATCH_WITHHELD", "").split(",")
         number = environ.get("ENVWATCH_FD")
-        if number and not number.isdigit():
+        if number and not (
+            number.isascii() and number.isdigit() and len(number) <= _MAX_DIGITS
+        ):
             raise SettingError("ENVWATCH_FD must be the number of a descriptor")
         return cls(
             sidecar=sidecar,

@@ -205,8 +205,8 @@ def connect(settings: Settings, environ: Mapping[str, str], direnv: str | None) 
 
     if settings.fd is not None:
         try:
-            connection = socket.socket(fileno=os.dup(settings.fd))
-        except OSError:
+            connection = socket.socket(fileno=_socket_copy(settings.fd))
+        except (OSError, OverflowError):
             message = f"descriptor {settings.fd} of ENVWATCH_FD is not open"
             raise SidecarError("absent", message) from None
         return _linked(connection, direnv)
@@ -227,6 +227,13 @@ def connect(settings: Settings, environ: Mapping[str, str], direnv: str | None) 
         connection.close()
         raise SidecarError("absent", f"no sidecar listens at {path}") from None
     return _linked(connection, direnv)
+
+
+def _socket_copy(descriptor: int) -> int:
+    """Give a copy of a descriptor; raises OSError when it is no socket."""
+    if not mode_bits.S_ISSOCK(os.fstat(descriptor).st_mode):
+        raise OSError
+    return os.dup(descriptor)
 
 
 def _linked(connection: socket.socket, direnv: str | None) -> Link:

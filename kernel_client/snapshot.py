@@ -166,7 +166,11 @@ def from_wire(wire: Any) -> Snapshot:
     """Read the JSON form; raises ValueError, TypeError for another shape."""
     entries: list[Entry] = []
     for path, seen, link, found in wire:
-        if not isinstance(path, str) or not isinstance(found, (str, type(None))):
+        if (
+            not isinstance(path, str)
+            or "\0" in path
+            or not isinstance(found, (str, type(None)))
+        ):
             raise TypeError("a snapshot entry has a wrong type")
         entries.append((path, _numbers(seen), _numbers(link), found))
     return tuple(entries)

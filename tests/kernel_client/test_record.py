@@ -85,7 +85,20 @@ def test_inherited_is_read() -> None:
 
 def test_scrubbed_environment_is_a_lie() -> None:
     """The four stayed, the variables went: nothing of the old side comes back."""
-    assert record.inherited(four({"A": "1"}, {"A": "old"})) is None
+    found = record.inherited(four({"A": "1"}, {"A": "old"}))
+    assert found is not None
+    assert (found.file, found.watches) == (None, None)
+    assert "A" not in found.put_back
+
+
+def test_what_a_host_left_of_a_load_can_be_taken_back() -> None:
+    """One variable was scrubbed, another still holds what was loaded."""
+    environ = {**four({"A": "1", "B": "2"}, {"B": "old"}), "B": "2"}
+    found = record.inherited(environ)
+    assert found is not None
+    assert found.file is None
+    assert "A" not in found.put_back
+    assert found.put_back["B"] == "old"
 
 
 def test_nothing_inherited() -> None:

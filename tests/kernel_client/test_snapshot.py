@@ -14,7 +14,8 @@ from kernel_client import snapshot
 from tests.support.daemons import until
 
 STATS = st.none() | st.tuples(*[st.integers(0, 2**63)] * 5)
-ENTRIES = st.tuples(st.text(), STATS, STATS, st.none() | st.text("0123", max_size=4))
+PATHS = st.text().filter(lambda path: "\0" not in path)
+ENTRIES = st.tuples(PATHS, STATS, STATS, st.none() | st.text("0123", max_size=4))
 
 
 def seen(*paths: Path) -> snapshot.Snapshot:

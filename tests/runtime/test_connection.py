@@ -180,6 +180,7 @@ async def test_how_long_a_peer_has_taken_nothing_is_known() -> None:
     since = stalled(connection)
     assert since is not None
     assert since <= time.monotonic()
+    theirs.settimeout(0)
     connection.send(b"x" * 4_000_000)
     sent += 4_000_000
     while stalled(connection) == since:
@@ -188,7 +189,6 @@ async def test_how_long_a_peer_has_taken_nothing_is_known() -> None:
         await anyio.lowlevel.checkpoint()
     # It reads, if slowly: the time starts again.
     assert (stalled(connection) or 0) > since
-    theirs.settimeout(0)
     while sent:
         with suppress(BlockingIOError):
             sent -= len(theirs.recv(1 << 20))

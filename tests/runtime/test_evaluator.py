@@ -145,6 +145,7 @@ async def test_lines_that_come_together_are_one_event() -> None:
     said = Said(7, heard.append)
 
     def say() -> None:
+        """Say much at once."""
         for number in range(1000):
             said(str(number))
 

@@ -61,7 +61,10 @@ def test_a_terminal_gets_text(monkeypatch: pytest.MonkeyPatch) -> None:
     """Key and value, on one line."""
 
     class Terminal(io.StringIO):
+        """One that takes what is written."""
+
         def isatty(self) -> bool:
+            """Say so."""
             return True
 
     terminal = Terminal()
