@@ -12,7 +12,9 @@ import pytest
 from tests.support.worlds import World
 
 README = Path(__file__).parents[1] / "README.md"
-EXAMPLES = re.findall(r"^```python\n(.*?)^```", README.read_text(), re.MULTILINE | re.DOTALL)
+EXAMPLES = re.findall(
+    r"^```python\n(.*?)^```", README.read_text(), re.MULTILINE | re.DOTALL
+)
 
 
 def test_there_are_examples() -> None:
