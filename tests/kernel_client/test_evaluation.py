@@ -181,3 +181,27 @@ def test_direnv_s_own_look_must_agree() -> None:
 def test_direnv_stays_quiet() -> None:
     """Its own hint is silenced by a value that is quiet in every version."""
     assert evaluation.QUIET_VALUE == "8759h59m59s"
+
+
+def test_waiting_for_approvals(world: World) -> None:
+    """What a newer direnv's `require_allowed` leaves: any new approval is a change."""
+    world.envrc("w", "export DIRENV_REQUIRED=dep.toml\n")
+    world.envrc("v", "true\n", allow=False)
+    answer = of(world)
+    assert answer.snapshot is not None
+    assert snapshot.compare(answer.snapshot) is answer.snapshot
+
+    world.allow("v")
+
+    assert snapshot.compare(answer.snapshot) is None
+
+
+def test_a_workspace_below_a_folder_named_like_the_store(world: World) -> None:
+    """Its own files are no entries of the store: an edit while it runs is noticed."""
+    folder = "direnv/allow/w"
+    path = world.path(folder) / ".envrc"
+    world.envrc(folder, f"export FOO='{PLANTED}'\necho export BAR=1 > value\n")
+    entry: snapshot.Entry = (str(path), NEW, None, "b")
+    before: snapshot.Entry = (str(path), OLD, None, "a")
+    moved, _ = disturbed((before,), (entry,), 5)
+    assert moved == {str(path)}
