@@ -14,7 +14,7 @@ from pathlib import Path
 
 from watchfiles._rust_notify import RustNotify
 
-STEP_MS = 10
+STEP_MS = 20
 DEBOUNCE_MS = 50
 
 OVERFLOW_CHANGES = 4000
