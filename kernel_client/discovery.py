@@ -16,6 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from kernel_client.direnv import Status
     from kernel_client.environment import Environment
     from kernel_client.snapshot import Snapshot
 
@@ -76,23 +77,20 @@ class Discovery:
 
     def allows(self, root: str, environment: Environment) -> bool:
         """Ask direnv whether it would load this root file as it is now."""
-        from kernel_client import direnv as program
-
-        if self._path is None:
-            return False
-        try:
-            state = program.status(self._path, os.path.dirname(root), environment)
-        except DirenvError:
-            return False
-        return state.allowed == 0
+        state = self._status(root, environment)
+        return state is not None and state.allowed == 0
 
     def _ask(self, dotenv: str, base: Environment) -> bool | None:
+        state = self._status(dotenv, base)
+        return None if state is None else state.root == dotenv
+
+    def _status(self, path: str, environment: Environment) -> Status | None:
+        """Give what direnv says of a file's folder; None when it does not tell."""
         if self._path is None:
             return None
         from kernel_client import direnv as program
 
         try:
-            state = program.status(self._path, os.path.dirname(dotenv), base)
+            return program.status(self._path, os.path.dirname(path), environment)
         except DirenvError:
             return None
-        return state.root == dotenv

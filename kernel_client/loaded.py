@@ -235,16 +235,17 @@ class Loaded:
 
     def _change(self, to_set: Mapping[str, str], removed: Iterable[str]) -> None:
         failed: Exception | None = None
-        for name in removed:
-            try:
-                self.environ.pop(name, None)
-            except Exception as error:  # noqa: BLE001 - the rest must still go
-                failed = error
-        for name, value in to_set.items():
-            try:
-                self.environ[name] = value
-            except Exception as error:  # noqa: BLE001 - the rest must still come
-                failed = error
+        with _writing:
+            for name in removed:
+                try:
+                    self.environ.pop(name, None)
+                except Exception as error:  # noqa: BLE001 - the rest must still go
+                    failed = error
+            for name, value in to_set.items():
+                try:
+                    self.environ[name] = value
+                except Exception as error:  # noqa: BLE001 - the rest must still come
+                    failed = error
         if failed is not None:
             raise failed
 
