@@ -117,6 +117,22 @@ def test_restored_environment_after_an_edit_with_its_mtime_put_back(
     assert kernel.is_clean
 
 
+def test_restored_environment_after_an_allowed_edit(kernel: Kernel) -> None:
+    """The file is allowed as it is now, but what is put back is of another one."""
+    path = kernel.world.path("w/.envrc")
+    seen = path.stat()
+    kernel.client.refresh()
+    saved = dict(kernel.environ)
+    kernel.world.envrc("w", "export NEW=1\n")
+    os.utime(path, ns=(seen.st_atime_ns, seen.st_mtime_ns))
+    assert kernel.client.refresh().outcome == "loaded"
+    kernel.environ.clear()
+    kernel.environ.update(saved)
+    assert kernel.client.refresh().outcome == "loaded"
+    assert kernel.environ["NEW"] == "1"
+    assert kernel.is_clean
+
+
 def test_edited_within_the_second_before_the_first_refresh(kernel: Kernel) -> None:
     """Whole seconds are not enough to adopt an inherited environment."""
     path = kernel.world.path("w/.envrc")
