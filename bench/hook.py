@@ -73,7 +73,7 @@ def _unchanged(world: World, pairs: int) -> Iterator[Row]:
 
 def _same_calls(client: Client) -> tuple[str, Callable[[], None]]:
     """Give the bare loop of the system calls that this client makes, and its size."""
-    absent, entries, links, poll = client._checks[getcwd()]
+    absent, entries, links, poll, _ = client._checks[getcwd()]
     if links:
         raise CannotRunError("there is a symbolic link among the watched files")
     paths = tuple(entry[0] for entry in entries)

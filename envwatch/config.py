@@ -13,6 +13,7 @@ from kernel_client.sidecar import socket_path
 
 T = TypeVar("T")
 
+_MODES = frozenset({"auto", "always", "off"})
 _ON = frozenset({"on", "yes", "true", "1"})
 _OFF = frozenset({"off", "no", "false", "0"})
 
@@ -27,7 +28,8 @@ class Config:
     a kept diff may be for a kernel that was not given it before; `kill_s` how long
     an evaluation may run; `max_kept_bytes` bounds the kept diffs; `precompute`
     says whether changes start evaluations; `concurrency` how many evaluations
-    run at once; `log` a file to log to in place of stderr.
+    run at once; `fence` when fences are armed (`auto`, where there is much to watch;
+    `always`; `off`); `log` a file to log to in place of stderr.
     """
 
     socket: str
@@ -39,6 +41,7 @@ class Config:
     max_kept_bytes: int = 64 * 1024 * 1024
     precompute: bool = True
     concurrency: int = 1
+    fence: str = "auto"
     log: str | None = None
 
     @classmethod
@@ -77,6 +80,7 @@ class Config:
                 "ENVWATCH_PRECOMPUTE", _switch, defaults.precompute, "on or off"
             ),
             concurrency=count("ENVWATCH_CONCURRENCY", os.cpu_count() or 1),
+            fence=read("ENVWATCH_FENCE", _mode, defaults.fence, "auto, always or off"),
             log=environ.get("ENVWATCH_LOG") or None,
         )
 
@@ -93,6 +97,12 @@ def _count(text: str) -> int:
     if number <= 0:
         raise ValueError
     return number
+
+
+def _mode(text: str) -> str:
+    if text not in _MODES:
+        raise ValueError
+    return text
 
 
 def _switch(text: str) -> bool:

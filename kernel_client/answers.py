@@ -17,11 +17,11 @@ from kernel_client import (
 )
 from kernel_client.echo import Echo
 from kernel_client.errors import SidecarError
+from kernel_client.settings import OFF
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
-    from typing import Any
 
     from kernel_client import sidecar, wire
     from kernel_client.evaluation import Evaluated
@@ -60,29 +60,34 @@ class Request:
 
 
 class Answers:
-    """Asks, waits, streams what direnv says, and gives one answer."""
+    """Asks, waits, streams what direnv says, and gives one answer.
 
-    def __init__(self, settings: Settings, hear: Callable[[str], None]) -> None:
+    `link` is the connection to the sidecar, or None.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        hear: Callable[[str], None],
+        on_fence: Callable[[wire.Frame, int], None],
+    ) -> None:
+        self._on_fence = None if settings.fence == OFF else on_fence
         self._settings = settings
         self._hear = hear
-        self._link: sidecar.Link | None = None
+        self.link: sidecar.Link | None = None
         self._asked: Asked | None = None
         self._direct: Direct | None = None
         self._direct_key: tuple[str, str, bool] | None = None
         self._start_after = 0.0
         self._echo = Echo(hear)
         self._reload_wanted: set[str] = set()
-        self._shared = settings.fd is not None or settings.sidecar != "off"
+        self._shared = settings.fd is not None or settings.sidecar != OFF
 
     # ------------------------------------------------------------ the pipe
 
-    def poll(self) -> Callable[[int], Any] | None:
-        """Give the bound `poll` of the pipe for the fast path, or None."""
-        return None if self._link is None else self._link.poll
-
     def hear_notices(self) -> None:
         """Read what the sidecar sent unasked; notice when it has gone."""
-        link = self._link
+        link = self.link
         if link is None or not link.poll(0):
             return
         try:
@@ -103,16 +108,16 @@ class Answers:
         """Tell the sidecar that the root file is not loaded here any more."""
         from kernel_client import messages
 
-        if self._link is None:
+        if self.link is None:
             return
         try:
-            self._link.send(messages.left(root))
+            self.link.send(messages.left(root))
         except SidecarError:
             self.drop()
 
     def drop(self) -> None:
         """Give up the connection; the next question tries again."""
-        link, self._link = self._link, None
+        link, self.link = self.link, None
         self._asked = None
         if link is not None:
             link.close()
@@ -243,18 +248,18 @@ class Answers:
         return answer
 
     def _linked(self, request: Request) -> sidecar.Link | None:
-        if self._link is None and self._shared:
+        if self.link is None and self._shared:
             from kernel_client import sidecar
 
             try:
-                self._link = sidecar.connect(
-                    self._settings, request.base, request.direnv
+                self.link = sidecar.connect(
+                    self._settings, request.base, request.direnv, self._on_fence
                 )
                 self._start_after = 0.0
             except SidecarError as error:
                 if error.code == "absent":
                     self._start(request.base)
-        return self._link
+        return self.link
 
     def _start(self, base: Mapping[str, str]) -> None:
         now = time.monotonic()

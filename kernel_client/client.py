@@ -19,9 +19,9 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 from _thread import RLock
 from os import access, getcwd, lstat, stat
+from time import monotonic
 from weakref import ref
 
 from kernel_client import (
@@ -33,7 +33,8 @@ from kernel_client import (
 )
 from kernel_client.answers import Answers
 from kernel_client.discovery import CONFIG_NAMES, Discovery
-from kernel_client.errors import SettingError
+from kernel_client.errors import SettingError, SidecarError
+from kernel_client.fence import Fences
 from kernel_client.loaded import Loaded
 from kernel_client.result import Result
 from kernel_client.settings import Settings
@@ -45,14 +46,17 @@ if TYPE_CHECKING:
 
     from kernel_client.answers import Request
     from kernel_client.evaluation import Evaluated
+    from kernel_client.fence import Guard
+    from kernel_client.record import Record
     from kernel_client.roots import Walk
-    from kernel_client.snapshot import Stat
+    from kernel_client.snapshot import Snapshot, Stat
 
     Checks = tuple[
         tuple[str, ...],
         tuple[tuple[str, int, int, int, int, int], ...],
         tuple[tuple[str, Stat], ...],
-        Optional[Callable[[int], Any]],
+        Optional[Callable[[int], list[tuple[int, int]]]],
+        Optional[float],
     ]
 
 MAX_ROUNDS = 4
@@ -104,7 +108,8 @@ class Client:
                 settings = Settings()
         self.settings = settings
         self._discovery = Discovery(settings.direnv)
-        self._answers = Answers(settings, self._hear)
+        self._fences = Fences(settings)
+        self._answers = Answers(settings, self._hear, self._fences.received)
         _clients.append(ref(self, _clients.remove))
 
     @property
@@ -125,7 +130,7 @@ class Client:
                 checks = self._checks.get(getcwd())
                 if checks is None or self._get_diff() is not self._diff:
                     return self._guarded(forced=False)
-                absent, stats, links, poll = checks
+                absent, stats, links, poll, due = checks
                 for path in absent:
                     if access(path, 0):
                         return self._guarded(forced=False)
@@ -142,7 +147,10 @@ class Client:
                 for path, link in links:
                     if snapshot.signature(lstat(path)) != link:
                         return self._guarded(forced=False)
-                if poll is None or not poll(0):
+                ready = poll and poll(0)
+                if ready:
+                    self._fences.heard(ready)
+                elif due is None or monotonic() < due:
                     return self._unchanged
             except Exception:  # noqa: BLE001, S110 - the folder or a file has gone
                 pass
@@ -171,6 +179,7 @@ class Client:
         """Drop the connection and end what still runs; the environment stays."""
         with self._lock:
             self._checks.clear()
+            self._fences.close()
             self._answers.close()
 
     # ------------------------------------------------------------ the slow path
@@ -182,7 +191,7 @@ class Client:
         self._busy = True
         self._shown = []
         self._checks.clear()
-        started = time.monotonic()
+        started = monotonic()
         try:
             result = self._bring(forced=forced)
         except KeyboardInterrupt:
@@ -198,8 +207,10 @@ class Client:
             result = Result(outcomes.BROKEN)
         finally:
             self._busy = False
+            if self._loaded.record is None:
+                self._fences.close()
         result.messages = tuple(self._shown)
-        result.seconds = time.monotonic() - started
+        result.seconds = monotonic() - started
         return result
 
     def _give_up(self) -> None:
@@ -225,7 +236,7 @@ class Client:
                 return self._leave(walk)
             # Somebody else's reload is only followed; our own is told to all.
             due = self._answers.reload_wanted(root) or forced
-            if not due and (self._loaded.still(root) or self._adopt(root)):
+            if not due and (self._is_still(root) or self._adopt(root)):
                 return self._stay(walk)
             request = self._loaded.request(direnv, root, self.settings.withheld)
             self._asked_for.add(root)
@@ -234,6 +245,8 @@ class Client:
             if answer is None:
                 changed = self._loaded.unload()
                 return Result(outcomes.TIMEOUT, root, answered=answered, names=changed)
+            self._fences.renew()
+            self._prepare(root, answer.snapshot)
             moved = answer.outcome == outcomes.ABSENT or (
                 answer.snapshot is not None
                 and snapshot.compare(answer.snapshot) is None
@@ -252,6 +265,18 @@ class Client:
             self._stay(walk)
             return Result(answer.outcome, root, answered=answered, names=changed)
         raise AssertionError("the last round returns")
+
+    def _is_still(self, root: str) -> bool:
+        """Tell whether this root file is what is held, and nothing of it changed."""
+        record = self._loaded.record
+        if record is not None and record.root == root:
+            self._prepare(root, record.snapshot)
+        return self._loaded.still(root)
+
+    def _prepare(self, root: str, held: Snapshot | None) -> None:
+        """Take up a fence; what it covers is compared right after this."""
+        if held is not None:
+            self._fences.prepare(root, held, self._answers.link)
 
     def _ask(self, request: Request, *, forced: bool) -> tuple[Evaluated | None, str]:
         """Ask; what is broken in the same words at every run is said once."""
@@ -330,10 +355,12 @@ class Client:
         if walk.dotenv is not None:
             # direnv did not tell whether that file counts: ask at the next run.
             return self._unchanged
+        covered, poll, due = self._guard(record)
         absent = list(walk.absent)
         stats: list[tuple[str, int, int, int, int, int]] = []
         links: list[tuple[str, Stat]] = []
-        for path, seen, link, _ in (*walk.present, *walk.config, *held):
+        own = [entry for entry in held if entry[0] not in covered]
+        for path, seen, link, _ in (*walk.present, *walk.config, *own):
             if seen is not None:
                 stats.append((path, *seen))
             else:
@@ -347,15 +374,28 @@ class Client:
             tuple(dict.fromkeys(absent)),
             tuple(dict.fromkeys(stats)),
             tuple(dict.fromkeys(links)),
-            None if record is None else self._answers.poll(),
+            poll,
+            due,
         )
         return self._unchanged
+
+    def _guard(self, record: Record | None) -> Guard:
+        """Give what needs no stat, the poll, and when to compare all of it again."""
+        if record is None or record.snapshot is None:
+            return frozenset(), None, None
+        root, held = record.root, record.snapshot
+        try:
+            return self._fences.guard(root, held, self._answers.link)
+        except SidecarError:
+            self._answers.drop()
+            return self._fences.guard(root, held, None)
 
     def forked(self) -> None:
         """In a forked child: start again without the parent's connection."""
         self._lock = RLock()
         self._busy = False
         self._checks.clear()
+        self._fences.forget()
         self._answers.forget()
 
     # ------------------------------------------------------------ what is shown

@@ -5,7 +5,8 @@
     │   └── FrameTooLong   a frame passed the size limit
     ├── SidecarError       no sidecar that can be used, with the reason
     ├── SettingError       a setting that cannot be read
-    └── DirenvError        direnv could not be started or gave no answer
+    ├── DirenvError        direnv could not be started or gave no answer
+    └── FenceError         no fence now: stats decide
 
 None of these leaves `refresh()`: the client turns each into one line.
 """
@@ -54,3 +55,15 @@ class SettingError(Error):
 
 class DirenvError(Error):
     """direnv could not be started, or ended without an answer."""
+
+
+class FenceError(Error):
+    """No fence can be armed now; the message tells why in one line.
+
+    `code` is `changed` (something moved meanwhile: try again), `instances`,
+    `watches` (the user's limits) or `inotify`.
+    """
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code

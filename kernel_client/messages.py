@@ -10,12 +10,16 @@ from kernel_client.errors import ProtocolError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
     Frame = dict[str, Any]
 
 PROTOCOL = 1
 """The version of the protocol that this package speaks."""
+
+FENCE = "fence"
+"""The capability of an end that can give, or take, fences."""
 
 _Null = type(None)
 
@@ -36,6 +40,7 @@ FIELDS: dict[str, dict[str, tuple[type, ...]]] = {
     "left": {"root": (str,)},
     "cancel": {"id": (int,), "export": (int,)},
     "reload": {"id": (int,), "root": (str,)},
+    "fence": {"root": (str,)},
     "status": {"id": (int,)},
     "stop": {"id": (int,)},
     "welcome": {
@@ -89,14 +94,16 @@ def check(frame: Frame) -> Frame:
     return frame
 
 
-def hello(*, pid: int, client: str, cwd: Frame | None) -> Frame:
+def hello(
+    *, pid: int, client: str, cwd: Frame | None, capabilities: Sequence[str] = ()
+) -> Frame:
     """First frame of a kernel; `cwd` is {path, dev, ino}, or None without one."""
     return {
         "type": "hello",
         "protocol": PROTOCOL,
         "pid": pid,
         "client": client,
-        "capabilities": [],
+        "capabilities": list(capabilities),
         "cwd": cwd,
     }
 
@@ -135,6 +142,11 @@ def cancel(number: int, *, export_id: int) -> Frame:
 def reload(number: int, *, root: str) -> Frame:
     """Ask the sidecar to forget what it keeps of a root file."""
     return {"type": "reload", "id": number, "root": root}
+
+
+def fence(root: str, *, held: bool) -> Frame:
+    """Say that a fence of this root file is in use, or ask for one; has no answer."""
+    return {"type": "fence", "root": root, "held": held}
 
 
 def status(number: int) -> Frame:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 AUTO = "auto"
 OFF = "off"
+ALWAYS = "always"
 
 _FOREVER_S = 1e9
 _MAX_DIGITS = 6
@@ -34,9 +35,25 @@ class Settings:
         How long an evaluation may run, in seconds.
     withheld
         Patterns (fnmatch) of names that no evaluation is to see.
+    fence
+        `auto`: a fence where there is much to watch; `always`: wherever one can
+        be; `off`: never, stats alone.
+    fence_recheck_s
+        How long a quiet fence is believed before everything is compared by stat
+        once more, in seconds.
     """
 
-    __slots__ = ("direnv", "fd", "kill_s", "sidecar", "socket", "wait_s", "withheld")
+    __slots__ = (
+        "direnv",
+        "fd",
+        "fence",
+        "fence_recheck_s",
+        "kill_s",
+        "sidecar",
+        "socket",
+        "wait_s",
+        "withheld",
+    )
 
     def __init__(
         self,
@@ -48,6 +65,8 @@ class Settings:
         wait_s: float = 600.0,
         kill_s: float = 3600.0,
         withheld: Sequence[str] = WITHHELD,
+        fence: str = AUTO,
+        fence_recheck_s: float = 10.0,
     ) -> None:
         self.sidecar = sidecar
         self.socket = socket
@@ -56,10 +75,12 @@ class Settings:
         self.wait_s = wait_s
         self.kill_s = kill_s
         self.withheld = tuple(withheld)
+        self.fence = fence
+        self.fence_recheck_s = fence_recheck_s
 
     @classmethod
     def of(cls, environ: Mapping[str, str]) -> Settings:
-        """Read `ENVWATCH_SIDECAR`, `_SOCKET`, `_FD`, `_DIRENV`, `_WAIT_S`, `_KILL_S`, `_WITHHELD`.
+        """Read the `ENVWATCH_*` variables that the README lists for a kernel.
 
         `ENVWATCH_WITHHELD` adds patterns, separated by commas, to the default.
 
@@ -69,6 +90,9 @@ class Settings:
         sidecar = environ.get("ENVWATCH_SIDECAR") or AUTO
         if sidecar not in (AUTO, OFF) and not sidecar.startswith("/"):
             raise SettingError("ENVWATCH_SIDECAR must be auto, off or an absolute path")
+        fence = environ.get("ENVWATCH_FENCE") or AUTO
+        if fence not in (AUTO, OFF, ALWAYS):
+            raise SettingError("ENVWATCH_FENCE must be auto, always or off")
         more = environ.get("ENVWATCH_WITHHELD", "").split(",")
         number = environ.get("ENVWATCH_FD")
         if number and not (
@@ -83,6 +107,8 @@ class Settings:
             wait_s=_seconds(environ, "ENVWATCH_WAIT_S", 600.0),
             kill_s=_seconds(environ, "ENVWATCH_KILL_S", 3600.0),
             withheld=(*WITHHELD, *(name.strip() for name in more if name.strip())),
+            fence=fence,
+            fence_recheck_s=_seconds(environ, "ENVWATCH_FENCE_RECHECK_S", 10.0),
         )
 
 

@@ -16,8 +16,9 @@ from kernel_client.errors import ProtocolError, SidecarError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import select
     import socket
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from kernel_client.settings import Settings
 
@@ -27,7 +28,9 @@ SILENCE_S = 5.0
 """A sidecar that says nothing for so long while an answer is due is given up."""
 
 _HELLO_S = 5.0
-_MAX_UNREAD_FRAMES = 100
+_CHUNK_BYTES = 64 * 1024
+_ANCILLARY_BYTES = 256
+_MAX_DESCRIPTORS = 64
 _START_NAMES = (
     "HOME",
     "PATH",
@@ -73,9 +76,19 @@ def folder_problem(folder: str) -> str | None:
 
 
 class Link:
-    """One connection, after its `welcome`. Not for use by two threads at once."""
+    """One connection, after its `welcome`. Not for use by two threads at once.
 
-    def __init__(self, connection: socket.socket, direnv: str | None) -> None:
+    `on_fence` takes each `fence` frame with its descriptor as they come; without
+    it the sidecar is told that this kernel can take none. `fences` tells whether
+    the sidecar can give any.
+    """
+
+    def __init__(
+        self,
+        connection: socket.socket,
+        direnv: str | None,
+        on_fence: Callable[[wire.Frame, int], None] | None = None,
+    ) -> None:
         import select
 
         self._socket = connection
@@ -84,15 +97,27 @@ class Link:
         self._poll = select.poll()
         self._poll.register(connection, select.POLLIN)
         self._number = 0
-        self._said = {**messages.hello(pid=os.getpid(), client=CLIENT, cwd=_cwd())}
+        self._on_fence = on_fence
+        self._descriptors: list[int] = []
+        can = () if on_fence is None else (messages.FENCE,)
+        self._said = messages.hello(
+            pid=os.getpid(), client=CLIENT, cwd=_cwd(), capabilities=can
+        )
         self.poll = self._poll.poll
         welcome = self._greet()
+        self.fences = on_fence is not None and messages.FENCE in welcome["capabilities"]
         self.pid: int = welcome["pid"]
         self.version: str = welcome["version"]
         self.direnv: str | None = (welcome["direnv"] or {}).get("path")
         if direnv is not None and self.direnv != direnv:
             self.close()
             raise SidecarError("direnv", "the sidecar runs another direnv")
+
+    def register(self, poll: select.poll) -> None:
+        """Have another poll wait for what comes here."""
+        import select
+
+        poll.register(self._socket, select.POLLIN)
 
     def number(self) -> int:
         """Give an id that was not used on this connection."""
@@ -131,14 +156,14 @@ class Link:
         frames: list[wire.Frame] = []
         try:
             while True:
-                data = self._socket.recv(64 * 1024)
+                data = self._read()
                 if not data:
                     if frames:
                         return frames
                     raise SidecarError("closed", "the sidecar has gone")
-                frames += self._decoder.feed(data)
+                frames += self._checked(self._decoder.feed(data))
                 if frames:
-                    return [messages.check(frame) for frame in frames]
+                    return frames
         except BlockingIOError:
             return frames
         except OSError:
@@ -147,6 +172,42 @@ class Link:
             raise SidecarError(
                 "protocol", f"the sidecar broke the protocol: {error}"
             ) from None
+
+    def _read(self) -> bytes:
+        if self._on_fence is None:
+            return self._socket.recv(_CHUNK_BYTES)
+        import array
+        import socket
+
+        data, ancillary, _, _ = self._socket.recvmsg(
+            _CHUNK_BYTES, _ANCILLARY_BYTES, socket.MSG_CMSG_CLOEXEC
+        )
+        for level, kind, passed in ancillary:
+            if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
+                numbers = array.array("i")
+                numbers.frombytes(passed[: len(passed) // 4 * 4])
+                self._descriptors += numbers
+        if len(self._descriptors) > _MAX_DESCRIPTORS:
+            raise ProtocolError("shape", "descriptors without their frames")
+        return data
+
+    def _checked(self, frames: list[wire.Frame]) -> list[wire.Frame]:
+        """Give the frames for whoever waits; fences go their own way."""
+        others: list[wire.Frame] = []
+        for frame in frames:
+            messages.check(frame)
+            if frame["type"] != messages.FENCE:
+                others.append(frame)
+                continue
+            if self._on_fence is None or not self._descriptors:
+                raise ProtocolError("shape", "a fence without a descriptor")
+            if not (
+                isinstance(frame.get("paths"), str)
+                and isinstance(frame.get("rest"), list)
+            ):
+                raise ProtocolError("shape", "a fence of another shape")
+            self._on_fence(frame, self._descriptors.pop(0))
+        return others
 
     def request(self, frame: wire.Frame, timeout_s: float = SILENCE_S) -> wire.Frame:
         """Send a frame and give its `done`; other frames are dropped meanwhile.
@@ -169,10 +230,12 @@ class Link:
     def close(self) -> None:
         """Close this process's end."""
         self._socket.close()
+        while self._descriptors:
+            os.close(self._descriptors.pop())
 
     def __del__(self) -> None:
         # A client that was dropped without close() must not warn about a socket.
-        self._socket.close()
+        self.close()
 
     def _greet(self) -> wire.Frame:
         self.send(self._said)
@@ -192,7 +255,12 @@ class Link:
         raise SidecarError("silent", "the sidecar does not answer")
 
 
-def connect(settings: Settings, environ: Mapping[str, str], direnv: str | None) -> Link:
+def connect(
+    settings: Settings,
+    environ: Mapping[str, str],
+    direnv: str | None,
+    on_fence: Callable[[wire.Frame, int], None] | None = None,
+) -> Link:
     """Connect to the sidecar that the settings name.
 
     `direnv` is the direnv that the kernel would run; a sidecar with another one
@@ -209,7 +277,7 @@ def connect(settings: Settings, environ: Mapping[str, str], direnv: str | None) 
         except (OSError, OverflowError):
             message = f"descriptor {settings.fd} of ENVWATCH_FD is not open"
             raise SidecarError("absent", message) from None
-        return _linked(connection, direnv)
+        return _linked(connection, direnv, on_fence)
     path = settings.socket or socket_path(environ)
     try:
         problem = folder_problem(os.path.dirname(path))
@@ -226,7 +294,7 @@ def connect(settings: Settings, environ: Mapping[str, str], direnv: str | None) 
     except OSError:
         connection.close()
         raise SidecarError("absent", f"no sidecar listens at {path}") from None
-    return _linked(connection, direnv)
+    return _linked(connection, direnv, on_fence)
 
 
 def _socket_copy(descriptor: int) -> int:
@@ -236,9 +304,13 @@ def _socket_copy(descriptor: int) -> int:
     return os.dup(descriptor)
 
 
-def _linked(connection: socket.socket, direnv: str | None) -> Link:
+def _linked(
+    connection: socket.socket,
+    direnv: str | None,
+    on_fence: Callable[[wire.Frame, int], None] | None,
+) -> Link:
     try:
-        return Link(connection, direnv)
+        return Link(connection, direnv, on_fence)
     except BaseException:
         connection.close()
         raise

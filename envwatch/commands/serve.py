@@ -51,6 +51,11 @@ _COUNT = click.IntRange(min=1)
     default=None,
     help="Evaluate when something changes, before a kernel asks.",
 )
+@click.option(
+    "--fence",
+    type=click.Choice(("auto", "always", "off")),
+    help="Where kernels get a fence in place of stats.",
+)
 @click.option("--log", metavar="FILE", help="Log to a file in place of stderr.")
 def command(*, stdio: bool, **options: Any) -> None:
     """Run the sidecar in the foreground; a kernel does so by itself when needed."""

@@ -57,6 +57,7 @@ _SAID = {
 }
 _OF_SIDECAR = ("version", "pid", "uptime_s", "direnv", "kernels", "evaluations")
 _OF_EVALUATION = ("outcome", "seconds", "ago_s", "served")
+_OF_FENCES = ("mode", "armed", "limit", "watches", "reason")
 _OF_WATCHING = ("state", "folders", "reason", "remedy")
 
 
@@ -129,6 +130,7 @@ def reported(
             "reason": sidecar["reason"],
             **{name: sidecar.get(name) for name in (*_OF_SIDECAR, "kept_bytes")},
             "watching": _picked(sidecar.get("watching"), _OF_WATCHING),
+            "fences": _picked(sidecar.get("fences"), _OF_FENCES),
         },
     }
 
@@ -154,6 +156,7 @@ def lines(report: Mapping[str, Any], workspace: State) -> Iterator[str]:
         yield _row("", mine)
     yield _row("kernels", _kernels(report["kernels"], sidecar["kernels"]))
     yield from _watching(sidecar["watching"])
+    yield from _fences(sidecar["fences"])
 
 
 def _row(name: str, text: str) -> str:
@@ -189,6 +192,19 @@ def _watching(watching: Mapping[str, Any] | None) -> Iterator[str]:
     for name in ("reason", "remedy"):
         if watching[name] is not None:
             yield _row("", plain(f"{name}: {watching[name]}"))
+
+
+def _fences(fences: Mapping[str, Any] | None) -> Iterator[str]:
+    if fences is None or fences["armed"] is None:
+        return
+    if fences["mode"] == "off":
+        yield _row("fences", "off")
+        return
+    text = (
+        f"{fences['armed']} of at most {fences['limit']}, {fences['watches']} watches"
+    )
+    why = fences["reason"]
+    yield _row("fences", text if why is None else plain(f"{text}; no more: {why}"))
 
 
 def _picked(found: Any, names: tuple[str, ...]) -> dict[str, Any] | None:

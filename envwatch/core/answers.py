@@ -12,16 +12,19 @@ from envwatch.core import frames
 from envwatch.core.bases import Bases
 from envwatch.core.diffs import Diffs, Kept, keepable
 from envwatch.core.events import (
+    Armed,
     Compare,
     Effect,
     Evaluate,
     Key,
     Kill,
     Log,
+    NotArmed,
     Result,
     Send,
     Snapshot,
 )
+from envwatch.core.fences import Fences
 from envwatch.core.session import Session, Sessions
 from envwatch.core.watchset import WatchSet
 from envwatch.core.workspace import Evaluation, Last, Schedule, Waiter, Waiters
@@ -56,8 +59,9 @@ class Answers:
     max_age_s: float
     precompute: bool
     out: list[Effect]
+    watchset: WatchSet
+    fences: Fences
     bases: Bases = field(default_factory=Bases)
-    watchset: WatchSet = field(default_factory=WatchSet)
     _checks: dict[Key, Check] = field(default_factory=dict[Key, Check])
     _serial: int = 0
 
@@ -94,6 +98,7 @@ class Answers:
                     self.bases.get(each.key.fingerprint) or {},
                     self.schedule.of(each.key.root).known,
                     bool(each.waiters),
+                    self.fences.allowance(each.key, now),
                 )
             )
 
@@ -110,8 +115,11 @@ class Answers:
 
     # ------------------------------------------------------------ checking
 
-    def check(self, key: Key) -> None:
-        """Find out whether what is watched for a key has changed."""
+    def check(self, key: Key, *, by_stat: bool = False) -> None:
+        """Find out whether what is watched for a key has changed.
+
+        A quiet fence is believed, but for what no event tells: `by_stat`.
+        """
         watched = self.watchset.get(key)
         if watched is None:
             return
@@ -123,7 +131,7 @@ class Answers:
         if check is not None:
             check.again = True
             return
-        self._check(key, watched.snapshot)
+        self._check(key, watched.snapshot, by_stat=by_stat)
 
     def compared(
         self, key: Key, snapshot: Snapshot | None, wire: bytes, now: float
@@ -153,11 +161,15 @@ class Answers:
         if check.again:
             self.check(key)
 
-    def _check(self, key: Key, snapshot: Snapshot) -> Check:
+    def _check(self, key: Key, snapshot: Snapshot, *, by_stat: bool = False) -> Check:
         check = self._checks.get(key)
         if check is None:
             check = self._checks[key] = Check(snapshot)
-            self.out.append(Compare(key, snapshot))
+            fence = None if by_stat else self.fences.get(key, snapshot)
+            if fence is None:
+                self.out.append(Compare(key, snapshot))
+            else:
+                self.out.append(Compare(key, snapshot, fence.number, fence.armed.rest))
         return check
 
     def _again(self, waiter: Waiter, key: Key, now: float) -> None:
@@ -209,9 +221,18 @@ class Answers:
             data = frames.said(waiter.number, elapsed_s, lines)
             self.out.append(Send(waiter.session, data))
 
-    def evaluated(self, number: int, result: Result, now: float) -> None:
+    def evaluated(
+        self,
+        number: int,
+        result: Result,
+        fence: Armed | NotArmed | None,
+        now: float,
+    ) -> None:
         """Keep a result, and give it to those that wait for it."""
         ended = self.schedule.end(number)
+        if fence is not None:
+            is_used = ended is not None and ended.joinable
+            self.fences.armed_anew(fence, now, is_used=is_used)
         if ended is None:
             return
         key = ended.key
@@ -276,6 +297,8 @@ class Answers:
                 ago_s=now - kept.ended,
                 shared=kept.give(session.number),
             )
+        if kept.result.snapshot is not None:
+            self.fences.give(session, kept.key, kept.result.snapshot, now)
         self.out.append(Send(session.number, data))
 
     def _log(self, ended: Evaluation, result: Result) -> None:

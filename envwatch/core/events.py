@@ -47,14 +47,42 @@ class Result:
     names: int
 
 
+@dataclass(frozen=True, slots=True)
+class Armed:
+    """A fence that was armed for a snapshot, which still held afterwards.
+
+    `frame` is what a kernel is sent with the descriptor; `rest` the part of the
+    snapshot that still needs stats.
+    """
+
+    number: int
+    snapshot: Snapshot = field(repr=False)
+    rest: Snapshot = field(repr=False)
+    frame: bytes = field(repr=False)
+    watches: int
+
+
+@dataclass(frozen=True, slots=True)
+class NotArmed:
+    """Why there is no fence: a code of `FenceError` and its message."""
+
+    number: int
+    code: str
+    message: str
+
+
 # ---------------------------------------------------------------- events
 
 
 @dataclass(frozen=True, slots=True)
 class Connected:
-    """A peer of our own user is there; sessions are numbered from 1."""
+    """A peer of our own user is there; sessions are numbered from 1.
+
+    `can_pass`: descriptors can be sent to it.
+    """
 
     session: int
+    can_pass: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,10 +136,29 @@ class Lines:
 
 @dataclass(frozen=True, slots=True)
 class Evaluated:
-    """An evaluation ended (answers `Evaluate`)."""
+    """An evaluation ended (answers `Evaluate`).
+
+    `fence`: what was armed for it, or the code and message of why not; None
+    where none was asked for.
+    """
 
     evaluation: int
     result: Result
+    fence: Armed | NotArmed | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fenced:
+    """A fence was armed, or could not be (answers `Arm`)."""
+
+    fence: Armed | NotArmed
+
+
+@dataclass(frozen=True, slots=True)
+class Burnt:
+    """A fence tells that something may have changed."""
+
+    number: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +171,11 @@ class FoldersChanged:
 @dataclass(frozen=True, slots=True)
 class Unsure:
     """Events may have been lost: a watcher was (re)built, or its queue overflowed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mounted:
+    """The table of mounts has changed: a path may lead elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +201,9 @@ Event = (
     | Compared
     | Lines
     | Evaluated
+    | Fenced
+    | Burnt
+    | Mounted
     | FoldersChanged
     | Unsure
     | WatchingState
@@ -159,11 +214,29 @@ Event = (
 
 
 @dataclass(frozen=True, slots=True)
+class Allowance:
+    """Leave to arm a fence: its number, the fewest paths, the most watches."""
+
+    number: int
+    min_paths: int
+    max_watches: int
+
+
+@dataclass(frozen=True, slots=True)
 class Send:
     """Send these bytes, whole frames, to a peer."""
 
     session: int
     data: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """Send a frame with the descriptor of a fence, if it goes out at once."""
+
+    session: int
+    data: bytes = field(repr=False)
+    fence: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,21 +258,47 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class Compare:
-    """Compare a snapshot with the paths as they are now."""
+    """Compare a snapshot with the paths as they are now.
+
+    While the fence of that number is quiet, `rest` says as much.
+    """
 
     key: Key
     snapshot: Snapshot = field(repr=False)
+    fence: int | None = None
+    rest: Snapshot = field(default=(), repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluate:
-    """Evaluate a root file; `known` are paths that it was known to watch."""
+    """Evaluate a root file; `known` are paths that it was known to watch.
+
+    `fence`: arm one as well, if there is enough to watch.
+    """
 
     evaluation: int
     key: Key
     environment: Mapping[str, str] = field(repr=False)
     known: tuple[str, ...] = field(repr=False)
     waiting: bool
+    fence: Allowance | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """Arm a fence for what a key's snapshot covers."""
+
+    key: Key
+    snapshot: Snapshot = field(repr=False)
+    fence: Allowance
+
+
+@dataclass(frozen=True, slots=True)
+class Retire:
+    """Close a fence; `clear` when kernels may hold it, so that its watches go."""
+
+    number: int
+    clear: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,4 +330,17 @@ class Stop:
     reason: str
 
 
-Effect = Send | Close | Look | Compare | Evaluate | Kill | Watch | Log | Stop
+Effect = (
+    Send
+    | Pass
+    | Close
+    | Look
+    | Compare
+    | Evaluate
+    | Kill
+    | Arm
+    | Retire
+    | Watch
+    | Log
+    | Stop
+)

@@ -11,7 +11,7 @@ from kernel_client import messages, wire
 Direnv = dict[str, str] | None
 
 
-def welcome(version: str, pid: int, direnv: Direnv) -> bytes:
+def welcome(version: str, pid: int, direnv: Direnv, *, fences: bool) -> bytes:
     """Answer to `hello`."""
     return wire.encode(
         {
@@ -20,7 +20,7 @@ def welcome(version: str, pid: int, direnv: Direnv) -> bytes:
             "version": version,
             "pid": pid,
             "direnv": direnv,
-            "capabilities": [],
+            "capabilities": [messages.FENCE] if fences else [],
         }
     )
 
@@ -63,6 +63,19 @@ def diff(
         b"true" if shared else b"false",
     )
     return b"".join((head, body, b',"snapshot":', snapshot, b"}\n"))
+
+
+def fence(root: str, paths: str, rest: Iterable[str], view: str) -> bytes:
+    """Give what is sent with a fence's descriptor."""
+    return wire.encode(
+        {
+            "type": messages.FENCE,
+            "root": root,
+            "paths": paths,
+            "rest": sorted(rest),
+            "view": view,
+        }
+    )
 
 
 def changed(root: str, reason: str) -> bytes:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from envwatch.core import frames, report, sweep
 from envwatch.core.answers import Answers
 from envwatch.core.diffs import Diffs
 from envwatch.core.events import (
+    Burnt,
     Close,
     Closed,
     Compared,
@@ -16,6 +17,7 @@ from envwatch.core.events import (
     Effect,
     Evaluated,
     Event,
+    Fenced,
     FoldersChanged,
     Frame,
     Garbled,
@@ -24,6 +26,7 @@ from envwatch.core.events import (
     Log,
     Look,
     Looked,
+    Mounted,
     Received,
     Send,
     Stop,
@@ -32,7 +35,9 @@ from envwatch.core.events import (
     Watch,
     WatchingState,
 )
+from envwatch.core.fences import OFF, Bounds, Fences
 from envwatch.core.session import MAX_PENDING, Pending, Session, Sessions
+from envwatch.core.watchset import WatchSet
 from envwatch.core.workspace import Schedule, Waiter
 from kernel_client import messages
 from kernel_client.errors import ProtocolError
@@ -42,7 +47,7 @@ MAX_BASES_BYTES = 64 * 1024 * 1024
 """More than this in environments: those that nobody uses go at once."""
 
 _FROM_KERNELS = frozenset(
-    {"hello", "export", "left", "cancel", "reload", "status", "stop"}
+    {"hello", "export", "left", "cancel", "reload", "fence", "status", "stop"}
 )
 _MAX_ID = 2**53
 
@@ -63,6 +68,7 @@ class Rules:
     max_kept_bytes: int = 64 * 1024 * 1024
     precompute: bool = True
     concurrency: int = 1
+    fences: Bounds = field(default_factory=Bounds)
 
 
 class Hub:
@@ -75,6 +81,8 @@ class Hub:
         self.sessions = Sessions()
         self.schedule = Schedule(rules.concurrency)
         self._out: list[Effect] = []
+        watchset = WatchSet()
+        self.fences = Fences(rules.fences, self.sessions, watchset, self._out)
         self.answers = Answers(
             self.sessions,
             self.schedule,
@@ -82,6 +90,8 @@ class Hub:
             rules.max_age_s,
             rules.precompute,
             self._out,
+            watchset,
+            self.fences,
         )
         self._stopping = False
         self._swept = now
@@ -109,15 +119,22 @@ class Hub:
                 self.answers.compared(key, snapshot, wire, now)
             case Lines(number, texts):
                 self.answers.lines(number, texts, now)
-            case Evaluated(number, result):
-                self.answers.evaluated(number, result, now)
+            case Evaluated(number, result, fence):
+                self.answers.evaluated(number, result, fence, now)
+            case Fenced(fence):
+                self.fences.armed(fence, now)
+            case Burnt(number):
+                self.fences.burnt(number, now)
+            case Mounted():
+                self.fences.burn_all(now)
+                self._compare_all()
             case FoldersChanged(folders):
                 for key in self.answers.watchset.touched(folders):
                     self.answers.check(key)
             case Unsure():
                 self._compare_all()
-            case Connected(number):
-                self.sessions.add(number, now)
+            case Connected(number, can_pass):
+                self.sessions.add(number, now, can_pass=can_pass)
             case Closed(number):
                 self._closed(number, now)
             case Garbled(number, code, message):
@@ -166,6 +183,8 @@ class Hub:
                 self._done(session, frame["id"])
             case "reload":
                 self._reload(session, frame)
+            case "fence":
+                self._fence(session, frame, now)
             case "status":
                 status = report.status(self, now)
                 self._done(session, frame["id"], status=status)
@@ -180,6 +199,7 @@ class Hub:
             message = f"this sidecar speaks version {messages.PROTOCOL}"
             raise ProtocolError("protocol", message)
         session.client = frame["client"][:100]
+        session.can_fence = session.can_pass and messages.FENCE in frame["capabilities"]
         session.looking = True
         cwd = frame["cwd"]
         if cwd is None:
@@ -201,7 +221,8 @@ class Hub:
         session.greeted = True
         self.sessions.strangers.pop(session.number, None)
         rules = self.rules
-        data = frames.welcome(rules.version, rules.pid, rules.direnv)
+        fences = session.can_pass and rules.fences.mode != OFF
+        data = frames.welcome(rules.version, rules.pid, rules.direnv, fences=fences)
         self._out.append(Send(session.number, data))
 
     def _export(self, session: Session, frame: Frame, now: float) -> None:
@@ -227,6 +248,7 @@ class Hub:
             self._out.append(Send(session.number, frames.need_base(number)))
             return
         session.told.clear()
+        self.fences.release(session)
         self._load(session, key, now)
         session.pending[number] = Pending(key, now)
         self.sessions.waiting[session.number] = session
@@ -260,11 +282,21 @@ class Hub:
                 self.answers.tell(other, root, "reload")
         self._done(session, frame["id"], kernels=len(having))
 
+    def _fence(self, session: Session, frame: Frame, now: float) -> None:
+        if not isinstance(frame.get("held"), bool):
+            raise ProtocolError("shape", "fence: held is missing or of a wrong type")
+        key = session.loaded
+        if session.can_fence and key is not None and key.root == frame["root"]:
+            self.fences.heard(session, key, now, held=frame["held"])
+
     def _load(self, session: Session, key: Key | None, now: float) -> None:
         """Note what a kernel has loaded; what nobody has is watched no more."""
         old = session.loaded
         unused = self.sessions.load(session, key)
+        if key is None:
+            self.fences.release(session)
         if unused is not None:
+            self.fences.drop(unused, now)
             self.answers.watchset.remove(unused)
             self.schedule.of(unused.root).wanted.pop(unused, None)
         if old is not None and not self.sessions.kernels(old.root):
@@ -328,6 +360,7 @@ class Hub:
     def _tick(self, now: float) -> None:
         for running in self.schedule.running.values():
             self.answers.tell_lines(running, now)
+        self.fences.tick(now)
         for session in self.sessions.waiting.values():
             for number, pending in session.pending.items():
                 data = frames.progress(number, now - pending.since, None)
@@ -337,7 +370,7 @@ class Hub:
                 self._refuse(session, None, "order", "no hello came in time")
         if now - self._swept >= self.rules.sweep_s:
             self._swept = now
-            self._compare_all()
+            self._compare_all(by_stat=True)
             folders = self.answers.watchset.folders
             if folders:
                 self._out.append(Watch(folders))
@@ -345,9 +378,9 @@ class Hub:
         if not len(self.sessions) and now - self._alone_since >= self.rules.idle_s:
             self._stop("idle")
 
-    def _compare_all(self) -> None:
+    def _compare_all(self, *, by_stat: bool = False) -> None:
         for key in self.answers.watchset.keys():  # noqa: SIM118 - not a mapping
-            self.answers.check(key)
+            self.answers.check(key, by_stat=by_stat)
 
     def _watching(self, state: WatchingState) -> None:
         if state != self.watching:

@@ -27,11 +27,19 @@ def status(hub: Hub, now: float) -> dict[str, Any]:
             "reason": watching.reason,
             "remedy": watching.remedy,
         },
+        "fences": {
+            "mode": hub.rules.fences.mode,
+            "armed": len(hub.fences),
+            "limit": hub.rules.fences.max_fences,
+            "watches": hub.fences.watches,
+            "reason": hub.fences.reason,
+        },
         "workspaces": [
             {
                 "root": root,
                 "kernels": hub.sessions.kernels(root),
                 "state": workspace.state,
+                "fences": hub.fences.of_root(root),
                 "kept": hub.answers.diffs.of_root(root),
                 "last": _last(workspace.last, now),
             }

@@ -26,12 +26,17 @@ class Session:
     """One connection.
 
     `greeted` after a good `hello`; `loaded` is what the kernel has loaded as far
-    as it said; `told` are the reasons of the notices since its last export;
+    as it said; `can_pass` whether descriptors can be sent to it, `can_fence`
+    whether it also takes fences, `fence` the number of the one it was given;
+    `told` are the reasons of the notices since its last export;
     `given` maps keys to the serials of the diffs that it was given.
     """
 
     number: int
     since: float
+    can_pass: bool = False
+    can_fence: bool = False
+    fence: int | None = None
     greeted: bool = False
     looking: bool = False
     closing: bool = False
@@ -69,9 +74,9 @@ class Sessions:
         """How many have said hello."""
         return len(self._sessions) - len(self.strangers)
 
-    def add(self, number: int, now: float) -> Session:
+    def add(self, number: int, now: float, *, can_pass: bool = False) -> Session:
         """Take in a new connection."""
-        session = self._sessions[number] = Session(number, now)
+        session = self._sessions[number] = Session(number, now, can_pass)
         self.strangers[number] = session
         return session
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import select
 import socket
@@ -11,7 +12,12 @@ from envwatch.errors import Refused
 
 
 class Channel(Protocol):
-    """Non-blocking; `receive` and `send` raise BlockingIOError and OSError."""
+    """Non-blocking; `receive` and `send` raise BlockingIOError and OSError.
+
+    `can_pass` tells whether descriptors can be sent too.
+    """
+
+    can_pass: bool
 
     @property
     def reading(self) -> int:
@@ -31,15 +37,19 @@ class Channel(Protocol):
         """Give how many bytes were taken."""
         ...
 
+    def send_descriptor(self, data: bytes, descriptor: int, /) -> int:
+        """Send bytes with a descriptor; gives how many bytes were taken."""
+        ...
+
     def close(self) -> None:
         """Close both ways."""
         ...
 
 
 class SocketChannel:
-    """A connected stream socket."""
+    """A connected stream socket; a Unix one can pass descriptors."""
 
-    __slots__ = ("_socket", "reading", "receive", "send", "writing")
+    __slots__ = ("_socket", "can_pass", "reading", "receive", "send", "writing")
 
     def __init__(self, connection: socket.socket) -> None:
         connection.setblocking(False)  # noqa: FBT003 - takes no keyword
@@ -47,6 +57,11 @@ class SocketChannel:
         self.reading = self.writing = connection.fileno()
         self.receive = connection.recv
         self.send = connection.send
+        self.can_pass = connection.family == socket.AF_UNIX
+
+    def send_descriptor(self, data: bytes, descriptor: int) -> int:
+        """Send bytes with a descriptor."""
+        return socket.send_fds(self._socket, [data], [descriptor])
 
     def close(self) -> None:
         """Close it."""
@@ -60,9 +75,10 @@ class StdioChannel:
     either of them is closed.
     """
 
-    __slots__ = ("_blocking", "reading", "writing")
+    __slots__ = ("_blocking", "can_pass", "reading", "writing")
 
     def __init__(self) -> None:
+        self.can_pass = False
         try:
             with select.epoll() as probe:
                 probe.register(0, select.EPOLLIN)
@@ -92,6 +108,10 @@ class StdioChannel:
     def send(self, data: bytes | bytearray | memoryview) -> int:
         """Write to what was stdout."""
         return os.write(self.writing, data)
+
+    def send_descriptor(self, data: bytes, descriptor: int) -> int:
+        """Stdout may be a pipe: raises OSError."""
+        raise OSError(errno.ENOTSOCK, os.strerror(errno.ENOTSOCK))
 
     def close(self) -> None:
         """Give both back as they were; the mode is shared with other processes."""

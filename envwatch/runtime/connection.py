@@ -108,9 +108,22 @@ class Connection:
             self.cut()
             return
         if sent < len(data):
-            self._unsent += memoryview(data)[sent:]
-            self.stalled_since = time.monotonic()
-            self._loop.add_writer(self._channel.writing, self._writable)
+            self._wait(memoryview(data)[sent:])
+
+    def send_descriptor(self, data: bytes, descriptor: int) -> None:
+        """Send a frame with a descriptor, if nothing waits to be sent before it.
+
+        A peer that reads nothing gets none: it can do without.
+        """
+        if self._is_closing or self._unsent:
+            return
+        try:
+            sent = self._channel.send_descriptor(data, descriptor)
+        except OSError:
+            # No room, or too many descriptors on their way already.
+            return
+        if sent < len(data):
+            self._wait(memoryview(data)[sent:])
 
     def close(self) -> None:
         """End it after what was sent; what the peer still says is not read."""
@@ -162,6 +175,11 @@ class Connection:
         self._loop.remove_writer(self._channel.writing)
         if self._is_closing:
             self.cut()
+
+    def _wait(self, data: memoryview) -> None:
+        self._unsent += data
+        self.stalled_since = time.monotonic()
+        self._loop.add_writer(self._channel.writing, self._writable)
 
     def _hold(self, unread: int) -> None:
         more = unread - self.unread

@@ -20,6 +20,7 @@ from anyio.abc import TaskGroup
 from envwatch import __version__
 from envwatch.config import Config
 from envwatch.core.events import (
+    Arm,
     Close,
     Closed,
     Compare,
@@ -31,6 +32,8 @@ from envwatch.core.events import (
     Log,
     Look,
     Looked,
+    Pass,
+    Retire,
     Send,
     Stop,
     Tick,
@@ -40,6 +43,7 @@ from envwatch.core.hub import Hub, Rules
 from envwatch.runtime.channel import Channel, SocketChannel, StdioChannel
 from envwatch.runtime.connection import STALLED_S, Connection, Unread
 from envwatch.runtime.evaluator import Evaluator
+from envwatch.runtime.fence import Fences, bounds
 from envwatch.runtime.listener import Listener
 from envwatch.runtime.watcher import Watcher
 from kernel_client import direnv
@@ -92,6 +96,7 @@ class Daemon:
         self._hub: Hub
         self._tasks: TaskGroup
         self._evaluator: Evaluator
+        self._fences: Fences
         self._log: Callable[..., None]
 
     async def run(self, listener: Listener | None, channel: Channel | None) -> None:
@@ -110,9 +115,11 @@ class Daemon:
 
         self._log = logger(self._config.log)
         async with anyio.create_task_group() as self._tasks:
+            self._fences = Fences(self.handle)
             self._evaluator = Evaluator(
                 self._tasks,
                 self.handle,
+                fences=self._fences,
                 concurrency=self._config.concurrency,
                 kill_s=self._config.kill_s,
             )
@@ -179,8 +186,14 @@ class Daemon:
                 connection = self._connections.get(number)
                 if connection is not None:
                     connection.send(data)
+            case Pass(number, data, fence):
+                self._pass(number, data, fence)
             case Compare():
                 self._evaluator.compare(effect)
+            case Arm():
+                self._evaluator.arm(effect)
+            case Retire(number, clear):
+                self._fences.retire(number, clear=clear)
             case Evaluate():
                 self._evaluator.evaluate(effect)
             case Kill(number):
@@ -198,6 +211,12 @@ class Daemon:
             case Stop(reason):
                 self._log("stopping", reason=reason)
                 self._stopping.set()
+
+    def _pass(self, number: int, data: bytes, fence: int) -> None:
+        connection = self._connections.get(number)
+        descriptor = self._fences.descriptor(fence)
+        if connection is not None and descriptor is not None:
+            connection.send_descriptor(data, descriptor)
 
     def _watch(self, folders: frozenset[str]) -> None:
         if self._watcher is None:
@@ -220,7 +239,7 @@ class Daemon:
         self._numbers += 1
         connection = Connection(self._numbers, channel, self.handle, self._unread)
         self._connections[connection.number] = connection
-        self.handle(Connected(connection.number))
+        self.handle(Connected(connection.number, channel.can_pass))
         connection.open()
 
     # ------------------------------------------------------------ time and end
@@ -237,6 +256,7 @@ class Daemon:
             max_kept_bytes=config.max_kept_bytes,
             precompute=config.precompute,
             concurrency=config.concurrency,
+            fences=bounds(config.fence),
         )
 
     def _direnv(self) -> dict[str, str] | None:
@@ -275,6 +295,7 @@ class Daemon:
     async def _end(self) -> None:
         """Leave nothing behind: no process, no thread, no half answer."""
         self._evaluator.kill_all()
+        self._fences.close()
         if self._watcher is not None:
             self._watcher.close()
         with anyio.move_on_after(LAST_WORDS_S):

@@ -13,15 +13,21 @@ from anyio.abc import TaskGroup
 
 from envwatch.core import frames
 from envwatch.core.events import (
+    Allowance,
+    Arm,
+    Armed,
     Compare,
     Compared,
     Evaluate,
     Evaluated,
     Event,
+    Fenced,
     Lines,
+    NotArmed,
     Result,
     Snapshot,
 )
+from envwatch.runtime.fence import Fences
 from kernel_client import direnv, evaluation, outcome, snapshot
 
 MAX_PATHS_INLINE = 200
@@ -61,16 +67,18 @@ class Said:
 
 
 class Evaluator:
-    """Performs `Evaluate`, `Kill` and `Compare`; answers with events."""
+    """Performs `Evaluate`, `Kill`, `Compare` and `Arm`; answers with events."""
 
     def __init__(
         self,
         tasks: TaskGroup,
         handle: Callable[[Event], None],
         *,
+        fences: Fences,
         concurrency: int,
         kill_s: float,
     ) -> None:
+        self._fences = fences
         self._tasks = tasks
         self._handle = handle
         self._kill_s = kill_s
@@ -98,29 +106,70 @@ class Evaluator:
 
     def compare(self, effect: Compare) -> None:
         """Compare a snapshot, here when it is short."""
-        if len(effect.snapshot) <= MAX_PATHS_INLINE:
-            self._handle(_compared(effect))
+        number = effect.fence
+        is_fenced = number is not None and self._fences.is_quiet(number)
+        if len(effect.rest if is_fenced else effect.snapshot) <= MAX_PATHS_INLINE:
+            self._handle(_compared(effect, is_fenced))
         else:
-            self._tasks.start_soon(self._compare, effect)
+            self._tasks.start_soon(self._compare, effect, is_fenced)
 
-    async def _compare(self, effect: Compare) -> None:
-        event = await to_thread.run_sync(_compared, effect, limiter=self._comparing)
+    async def _compare(self, effect: Compare, is_fenced: bool) -> None:  # noqa: FBT001 - passed on by start_soon, which takes no keywords
+        event = await to_thread.run_sync(
+            _compared, effect, is_fenced, limiter=self._comparing
+        )
         self._handle(event)
+
+    def arm(self, effect: Arm) -> None:
+        """Arm a fence."""
+        self._tasks.start_soon(self._arm, effect)
+
+    async def _arm(self, effect: Arm) -> None:
+        fence = await to_thread.run_sync(
+            self._armed,
+            effect.key.root,
+            effect.snapshot,
+            effect.fence,
+            limiter=self._comparing,
+        )
+        self._fences.guard(fence)
+        self._handle(Fenced(fence))
+
+    def _armed(
+        self, root: str, seen: Snapshot | None, allowance: Allowance
+    ) -> Armed | NotArmed:
+        if seen is None:
+            return NotArmed(allowance.number, "few", "there is nothing to watch")
+        try:
+            return self._fences.arm(root, seen, allowance)
+        except Exception as error:  # noqa: BLE001 - no fence, not no answer
+            reason = f"arming failed ({type(error).__name__})"
+            return NotArmed(allowance.number, "inotify", reason)
 
     async def _evaluate(
         self, effect: Evaluate, cancellation: direnv.Cancellation
     ) -> None:
         said = Said(effect.evaluation, self._handle)
         try:
-            result = await to_thread.run_sync(
+            result, fence = await to_thread.run_sync(
                 self._work, effect, cancellation, said, limiter=self._evaluating
             )
         finally:
             del self._cancellations[effect.evaluation]
         said.flush()
-        self._handle(Evaluated(effect.evaluation, result))
+        if fence is not None:
+            self._fences.guard(fence)
+        self._handle(Evaluated(effect.evaluation, result, fence))
 
     def _work(
+        self, effect: Evaluate, cancellation: direnv.Cancellation, said: Said
+    ) -> tuple[Result, Armed | NotArmed | None]:
+        result = self._evaluated(effect, cancellation, said)
+        allowance = effect.fence
+        if allowance is None:
+            return result, None
+        return result, self._armed(effect.key.root, result.snapshot, allowance)
+
+    def _evaluated(
         self, effect: Evaluate, cancellation: direnv.Cancellation, said: Said
     ) -> Result:
         root = effect.key.root
@@ -182,8 +231,10 @@ def result(done: evaluation.Evaluated, before: Snapshot) -> Result:
 _TELL_NOTHING = frozenset({outcome.BROKEN, outcome.ABSENT, outcome.CANCELLED})
 
 
-def _compared(effect: Compare) -> Compared:
+def _compared(effect: Compare, is_fenced: bool) -> Compared:  # noqa: FBT001 - passed on by run_sync
     try:
+        if is_fenced and snapshot.compare(effect.rest) is effect.rest:
+            return Compared(effect.key, effect.snapshot)
         now = snapshot.compare(effect.snapshot)
     except (OSError, ValueError):
         now = None

@@ -41,6 +41,11 @@ def test_question(world: World) -> None:
     assert one.base["JPY_SESSION"] == "1"
 
 
+def drop_fence(_: Frame, descriptor: int) -> None:
+    """Take a fence, and want none."""
+    os.close(descriptor)
+
+
 @NEWER
 def test_withheld_name_in_an_answer(world: World) -> None:
     """That answer is not taken: direnv is asked with the whole environment."""
@@ -54,7 +59,7 @@ def test_withheld_name_in_an_answer(world: World) -> None:
         said.gone()
 
     with listening(play) as peer:
-        answers = Answers(settings(peer.path), lambda _: None)
+        answers = Answers(settings(peer.path), lambda _: None, drop_fence)
         answer, answered = answers.ask(request(world, JPY_SESSION="7"), forced=False)
         answers.close()
     assert answer is not None
@@ -66,11 +71,11 @@ def test_withheld_name_in_an_answer(world: World) -> None:
 def test_withheld_name_without_a_sidecar(world: World) -> None:
     """Direct mode gives the same."""
     world.envrc("w", 'export JPY_MINE="$JPY_SESSION"\n' + exports("FOO"))
-    answers = Answers(settings(), lambda _: None)
+    answers = Answers(settings(), lambda _: None, drop_fence)
     answer, _ = answers.ask(request(world, JPY_SESSION="7"), forced=False)
     assert answer is not None
     assert answer.set["JPY_MINE"] == "7"
-    assert answers.poll() is None
+    assert answers.link is None
 
 
 @NEWER
@@ -87,7 +92,7 @@ def test_prefetched_answer_is_used(world: World) -> None:
                 said.diff(frame["id"], set={"FOO": secret("FOO")})
 
     with listening(play) as peer:
-        answers = Answers(settings(peer.path), lambda _: None)
+        answers = Answers(settings(peer.path), lambda _: None, drop_fence)
         answers.prefetch(request(world))
         answers.prefetch(request(world))
         answer, answered = answers.ask(request(world), forced=False)
@@ -112,15 +117,14 @@ def test_notices(world: World) -> None:
         said.diff(number)
 
     with listening(play) as peer:
-        answers = Answers(settings(peer.path), lambda _: None)
+        answers = Answers(settings(peer.path), lambda _: None, drop_fence)
         answers.ask(request(world), forced=False)
         assert answers.reload_wanted("/a")
         assert not answers.reload_wanted("/a")
-        poll = answers.poll()
-        assert poll is not None
-        assert poll(10_000)
+        assert answers.link is not None
+        assert answers.link.poll(10_000)
         answers.hear_notices()
-        assert answers.poll() is None
+        assert answers.link is None
         answers.left("/a")
 
 
@@ -133,7 +137,7 @@ def test_start_is_tried_once_a_minute(
     started: list[str] = []
     monkeypatch.setattr(sidecar, "start", lambda program, *_: started.append(program))
     given = Settings(sidecar="/bin/true", socket="/nonexistent/sock")
-    answers = Answers(given, lambda _: None)
+    answers = Answers(given, lambda _: None, drop_fence)
     for _ in range(3):
         assert answers.ask(request(world), forced=False)[1] == "direnv"
     assert started == ["/bin/true"]
@@ -146,7 +150,7 @@ def test_hold_that_ends_first(world: World) -> None:
         "w", "echo >> runs\nwhile [ ! -e go ]; do sleep 0.02; done\n" + exports("FOO")
     )
     lines: list[str] = []
-    answers = Answers(settings(wait_s=0.3), lines.append)
+    answers = Answers(settings(wait_s=0.3), lines.append, drop_fence)
     answer, _ = answers.ask(request(world), forced=False)
     assert answer is None
     assert lines[-1].startswith("envwatch: ")
