@@ -11,6 +11,7 @@ every folder above, since a rename up there gives no event down here.
 
 from __future__ import annotations
 
+import _thread
 import ctypes
 import errno
 import os
@@ -37,13 +38,18 @@ _ONLY_FOLDER = 0x0100_0000
 _NO_FOLLOW = 0x0200_0000
 _ADD_TO_MASK = 0x2000_0000
 
-ABOVE = ATTRIB | DELETE_SELF | MOVE_SELF
-"""Of the folders above and of links: moved, removed, closed to us, replaced."""
+ABOVE = DELETE_SELF | MOVE_SELF
+"""Of the folders above: removed, moved away. Also ATTRIB, closed to us, where the
+folder is our own: others' (`/`, `/tmp`) seldom are, and with thousands of entries
+the kernel takes milliseconds to watch for it."""
 
-FOLDER = ABOVE | CREATE | DELETE | MOVED_FROM | MOVED_TO
+LINK = ABOVE | ATTRIB
+"""Of symbolic links: replaced (their link count goes), touched."""
+
+FOLDER = LINK | CREATE | DELETE | MOVED_FROM | MOVED_TO
 """Of a watched folder: its entries too, for they are what moves its mtime."""
 
-FILE = ABOVE | MODIFY | CLOSE_WRITE
+FILE = LINK | MODIFY | CLOSE_WRITE
 """Of a watched file. CLOSE_WRITE: before Linux 6.5 a splice told nothing else."""
 
 BELIEVED = frozenset(
@@ -56,9 +62,6 @@ BELIEVED = frozenset(
     }
 )
 """Filesystem types (`f_type` of statfs) on which every local change tells."""
-
-SPARE_INSTANCES = 8
-"""So many instances must be left for other programs of this user."""
 
 _MAX_LINKS = 40  # as the kernel: more of them in one path is ELOOP
 _GONE = frozenset({errno.ENOENT, errno.ENOTDIR})
@@ -111,9 +114,22 @@ def arm(paths: Iterable[str], max_watches: int) -> Armed:
         if not armed.is_quiet():
             raise FenceError("changed", "something changed while it was armed")
     except BaseException:
-        os.close(descriptor)
+        close(descriptor)
         raise
     return armed
+
+
+def close(descriptor: int) -> None:
+    """Close an instance without waiting.
+
+    Linux reaps watches in the background, and closing any instance waits for that:
+    10 ms and more.
+    """
+    try:
+        _thread.start_new_thread(os.close, (descriptor,))
+    except RuntimeError:
+        # No thread any more when the interpreter ends.
+        os.close(descriptor)
 
 
 def is_quiet(descriptor: int) -> bool:
@@ -142,26 +158,16 @@ def _limit(name: str, default: int) -> int:
 
 
 def _instance() -> int:
-    """Give an instance, and leave some for others: an editor needs one too."""
-    made: list[int] = []
-    try:
-        for _ in range(SPARE_INSTANCES + 1):
-            descriptor = _libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
-            if descriptor < 0:
-                number = ctypes.get_errno()
-                if number in (errno.EMFILE, errno.ENFILE):
-                    raise FenceError(
-                        "instances", "inotify instances (or descriptors) run short"
-                    )
-                raise FenceError("inotify", f"no inotify: {os.strerror(number)}")
-            made.append(descriptor)
-        return made.pop(0)
-    finally:
-        for descriptor in made:
-            os.close(descriptor)
+    descriptor: int = _libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+    if descriptor >= 0:
+        return descriptor
+    number = ctypes.get_errno()
+    if number in (errno.EMFILE, errno.ENFILE):
+        raise FenceError("instances", "inotify instances (or descriptors) run short")
+    raise FenceError("inotify", f"no inotify: {os.strerror(number)}")
 
 
-class _Uncovered(Exception):
+class _Uncovered(Exception):  # noqa: N818 - no error: it stays with stats
     """This path cannot be covered."""
 
 
@@ -175,6 +181,8 @@ class _Walk:
     def __init__(self, descriptor: int, max_watches: int) -> None:
         self._descriptor = descriptor
         self._max_watches = max_watches
+        # To the superuser no folder is closed.
+        self._owner = os.geteuid() or None
         self._folders: dict[str, str | None] = {}
         self._believed: dict[int, bool] = {}
         self.watches: set[int] = set()
@@ -250,11 +258,14 @@ class _Walk:
         self._add(path, ABOVE)
         seen = os.lstat(path)
         if mode_bits.S_ISLNK(seen.st_mode):
+            self._add(path, LINK)
             self._believe(folder, seen.st_dev)
             return self._way(folder, self._target(path, links), links)
         if not mode_bits.S_ISDIR(seen.st_mode):
             raise _Uncovered
         self._believe(path, seen.st_dev)
+        if seen.st_uid == self._owner:
+            self._add(path, ABOVE | ATTRIB)
         self._folders[path] = path
         return path
 

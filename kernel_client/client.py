@@ -118,7 +118,7 @@ class Client:
         record = self._loaded.record
         return None if record is None else record.outcome
 
-    def refresh(self) -> Result:
+    def refresh(self) -> Result:  # noqa: C901 - one inline loop
         """Bring the environment up to date with the working folder.
 
         Call it before each run. Never raises, but for KeyboardInterrupt while it

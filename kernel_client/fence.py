@@ -46,18 +46,33 @@ class Fence:
     """One fence in this kernel's hands.
 
     `descriptor` is the inotify instance, `mounts` the table of mounts; both are
-    closed with it. `digest` names the paths that it covers (`named`), `rest` are
+    closed with it (the first by `close_with`). `digest` names the paths that it covers (`named`), `rest` are
     paths of the same snapshot that it does not.
 
     Raises:
         FenceError: that descriptor is none; it is closed.
     """
 
-    __slots__ = ("born", "descriptor", "digest", "is_burnt", "mounts", "rest", "root")
+    __slots__ = (
+        "_close_with",
+        "born",
+        "descriptor",
+        "digest",
+        "is_burnt",
+        "mounts",
+        "rest",
+        "root",
+    )
 
     def __init__(
-        self, root: str, descriptor: int, digest: str, rest: Iterable[str]
+        self,
+        root: str,
+        descriptor: int,
+        digest: str,
+        rest: Iterable[str],
+        close_with: Callable[[int], None] = os.close,
     ) -> None:
+        self._close_with = close_with
         self.root = root
         self.descriptor = descriptor
         self.digest = digest
@@ -67,10 +82,11 @@ class Fence:
         self.mounts = -1
         try:
             self.mounts = os.open("/proc/self/mountinfo", os.O_RDONLY | os.O_CLOEXEC)
-            is_ours = os.readlink(f"/proc/self/fd/{descriptor}") == _INOTIFY
         except OSError:
-            is_ours = False
-        if not is_ours:
+            self.close()
+            raise FenceError("inotify", "the table of mounts is not there") from None
+        if _leads(descriptor) != _INOTIFY:
+            os.close(descriptor)
             self.close()
             raise FenceError("inotify", "that descriptor is no fence")
 
@@ -84,28 +100,32 @@ class Fence:
         if not self.is_burnt:
             poll = select.poll()
             self.register(poll)
-            self.is_burnt = bool(poll.poll(0)) or not self._is_open()
+            self.is_burnt = bool(poll.poll(0)) or _leads(self.descriptor) != _INOTIFY
         return not self.is_burnt
 
     def close(self) -> None:
         """Close both descriptors."""
         self.is_burnt = True
-        for descriptor in (self.descriptor, self.mounts):
-            try:
-                os.close(descriptor)
-            except OSError:
-                continue
+        descriptor, mounts = self.descriptor, self.mounts
         self.descriptor = self.mounts = -1
-
-    def _is_open(self) -> bool:
-        # Somebody may close what is not theirs, and the number goes to another.
-        try:
-            return os.readlink(f"/proc/self/fd/{self.descriptor}") == _INOTIFY
-        except OSError:
-            return False
+        if _leads(mounts).endswith("/mountinfo"):
+            os.close(mounts)
+        if _leads(descriptor) == _INOTIFY:
+            self._close_with(descriptor)
 
 
 _INOTIFY = "anon_inode:inotify"
+
+
+def _leads(descriptor: int) -> str:
+    """Tell what a descriptor is; "" for none.
+
+    Somebody may close what is not theirs, and the number goes to another file.
+    """
+    try:
+        return os.readlink(f"/proc/self/fd/{descriptor}")
+    except OSError:
+        return ""
 
 
 class Fences:
@@ -306,6 +326,6 @@ def _own(root: str, snapshot: Snapshot) -> Fence | None:
         budget = arming.max_user_watches() // MAX_WATCHES_SHARE
         armed = arming.arm(paths, budget)
         digest = named(path for path in paths if path not in armed.rest)
-        return Fence(root, armed.descriptor, digest, armed.rest)
+        return Fence(root, armed.descriptor, digest, armed.rest, arming.close)
     except FenceError:
         return None

@@ -109,7 +109,7 @@ class StdioChannel:
         """Write to what was stdout."""
         return os.write(self.writing, data)
 
-    def send_descriptor(self, data: bytes, descriptor: int) -> int:
+    def send_descriptor(self, _: bytes, __: int) -> int:
         """Stdout may be a pipe: raises OSError."""
         raise OSError(errno.ENOTSOCK, os.strerror(errno.ENOTSOCK))
 

@@ -24,6 +24,8 @@ from kernel_client.errors import FenceError
 
 MAX_FENCES = 64
 
+CLOSE_AFTER_S = 0.1
+
 
 def bounds(mode: str) -> Bounds:
     """Give how many fences this user's limits leave room for."""
@@ -48,6 +50,7 @@ class Fences:
         self._loop = asyncio.get_running_loop()
         self._armed: dict[int, arming.Armed] = {}
         self._mounts: Mounts | None = None
+        self._closing: set[int] = set()
         self._clearing: asyncio.Future[None] | None = None
 
     def arm(self, root: str, seen: Snapshot, allowance: Allowance) -> Armed | NotArmed:
@@ -65,7 +68,7 @@ class Fences:
         except (OSError, ValueError):
             problem = _CHANGED
         if problem is not None:
-            os.close(armed.descriptor)
+            arming.close(armed.descriptor)
             return NotArmed(number, *problem)
         self._armed[number] = armed
         covered = fence.named(path for path in paths if path not in armed.rest)
@@ -110,13 +113,22 @@ class Fences:
         if clear:
             # Thousands of watches take milliseconds that no kernel waits for.
             self._clearing = self._loop.run_in_executor(None, _clear, armed)
-        else:
-            os.close(armed.descriptor)
+            return
+        # Later: who closes the last copy waits 10 ms, and a kernel must not.
+        self._closing.add(armed.descriptor)
+        self._loop.call_later(CLOSE_AFTER_S, self._close, armed.descriptor)
+
+    def _close(self, descriptor: int) -> None:
+        if descriptor in self._closing:
+            self._closing.discard(descriptor)
+            arming.close(descriptor)
 
     def close(self) -> None:
         """Close all of them; the kernels' own copies go on."""
         for number in list(self._armed):
             self.retire(number, clear=False)
+        for descriptor in list(self._closing):
+            self._close(descriptor)
         if self._mounts is not None:
             self._loop.remove_reader(self._mounts.descriptor)
             self._mounts.close()

@@ -9,6 +9,8 @@ import pytest
 
 from envwatch.core import frames
 from envwatch.core.events import (
+    Arm,
+    Armed,
     Close,
     Compare,
     Compared,
@@ -17,6 +19,9 @@ from envwatch.core.events import (
     Evaluate,
     Evaluated,
     Event,
+    Fenced,
+    NotArmed,
+    Pass,
     Received,
     Result,
     Send,
@@ -53,6 +58,12 @@ def result_of(
     return Result(outcome, body, seen, b"[]", seen, frozenset({folder}), 0.1, 1)
 
 
+def armed_of(number: int, seen: Snapshot, *, watches: int = 3) -> Armed:
+    """Give a made-up fence; the last path of its snapshot is not covered."""
+    data = frames.fence(seen[0][0], "digest", [], "view")
+    return Armed(number, seen, seen[-1:], data, watches)
+
+
 class Play:
     """Plays everything around a hub: peers, direnv, files and the clock."""
 
@@ -66,12 +77,17 @@ class Play:
         self.environment = {"HOME": "/h"}
 
     def give(self, event: Event) -> None:
-        """Give an event to the hub, and sort what it asks for."""
+        """Give an event to the hub, and sort what it asks for.
+
+        A frame that is passed with a fence has the fence's number as `passed`.
+        """
         for effect in self.hub.handle(event, self.now):
-            if isinstance(effect, Send):
+            if isinstance(effect, (Send, Pass)):
                 new = wire.Decoder().feed(effect.data)
+                if isinstance(effect, Pass):
+                    new = [{**frame, "passed": effect.fence} for frame in new]
                 self.said.setdefault(effect.session, []).extend(new)
-            else:
+            if not isinstance(effect, Send):
                 self.effects.append(effect)
 
     def take(self, kind: type[E]) -> list[E]:
@@ -84,11 +100,15 @@ class Play:
         """Take the frames that a session was sent."""
         return self.said.pop(session, [])
 
-    def attach(self, *sessions: int) -> None:
-        """Attach kernels, with hello and welcome."""
+    def attach(self, *sessions: int, fences: bool = False) -> None:
+        """Attach kernels, with hello and welcome; `fences`: they can take them."""
+        capabilities = [messages.FENCE] if fences else []
         for session in sessions:
-            self.give(Connected(session))
-            self.send(session, messages.hello(pid=1, client="t", cwd=None))
+            self.give(Connected(session, can_pass=fences))
+            self.send(
+                session,
+                messages.hello(pid=1, client="t", cwd=None, capabilities=capabilities),
+            )
             (welcome,) = self.heard(session)
             assert welcome["type"] == "welcome"
 
@@ -109,10 +129,31 @@ class Play:
         )
         self.send(session, {**frame, **changes})
 
-    def evaluate(self, result: Result | None = None) -> Evaluate:
-        """End the one evaluation that was asked for."""
+    def evaluate(
+        self, result: Result | None = None, *, watches: int | None = None
+    ) -> Evaluate:
+        """End the one evaluation that was asked for; `watches`: of its fence."""
         (effect,) = self.take(Evaluate)
-        self.give(Evaluated(effect.evaluation, result or result_of()))
+        result = result or result_of(root=effect.key.root)
+        allowance, fence = effect.fence, None
+        if allowance is not None:
+            fence = self.fence(allowance.number, result.snapshot, watches)
+        self.give(Evaluated(effect.evaluation, result, fence))
+        return effect
+
+    def fence(
+        self, number: int, seen: Snapshot | None, watches: int | None
+    ) -> Armed | NotArmed:
+        """Give what comes of an allowance; without watches there is no fence."""
+        if watches is None or seen is None:
+            return NotArmed(number, "few", "there is little to watch")
+        return armed_of(number, seen, watches=watches)
+
+    def arm(self, *, watches: int | None = 3) -> Arm:
+        """Answer the one Arm that was asked for."""
+        (effect,) = self.take(Arm)
+        fence = self.fence(effect.fence.number, effect.snapshot, watches)
+        self.give(Fenced(fence))
         return effect
 
     def compare(self, *, same: bool) -> Compare:

@@ -11,6 +11,9 @@ import pytest
 
 from envwatch.core import events, frames
 from envwatch.core.events import (
+    Allowance,
+    Armed,
+    Burnt,
     Closed,
     Compared,
     Connected,
@@ -19,6 +22,7 @@ from envwatch.core.events import (
     Evaluate,
     Evaluated,
     Event,
+    Fenced,
     FoldersChanged,
     Frame,
     Garbled,
@@ -26,6 +30,7 @@ from envwatch.core.events import (
     Lines,
     Log,
     Looked,
+    NotArmed,
     Received,
     Result,
     Send,
@@ -39,7 +44,11 @@ from tests.support.planted import secret
 
 Make = Callable[..., Any]
 
-KINDS: tuple[Any, ...] = (*get_args(Event), *get_args(Effect), Result)
+KINDS: tuple[Any, ...] = (
+    *get_args(Event),
+    *get_args(Effect),
+    *(Allowance, Armed, NotArmed, Result),
+)
 
 HIDDEN = (bytes, Frame, Mapping[str, str], tuple[str, ...], Snapshot, Snapshot | None)
 """Types of fields that can have a value, a line of direnv's or many paths in them."""
@@ -108,6 +117,8 @@ def test_no_value_shows_in_a_whole_life() -> None:
         Lines(9, ("late",)),
         Evaluated(9, result_of(root=GONE.root)),
         FoldersChanged(frozenset({"/gone"})),
+        Fenced(NotArmed(9, "few", "there is little to watch")),
+        Burnt(9),
     ],
     ids=lambda event: type(event).__name__,
 )

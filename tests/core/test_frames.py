@@ -54,7 +54,7 @@ def test_a_diff_is_spliced_from_what_all_get(*, shared: bool) -> None:
     ("data", "frame"),
     [
         (
-            frames.welcome("1.2", 7, {"path": "/d", "version": "2"}),
+            frames.welcome("1.2", 7, {"path": "/d", "version": "2"}, fences=False),
             {
                 "type": "welcome",
                 "protocol": messages.PROTOCOL,
@@ -62,6 +62,27 @@ def test_a_diff_is_spliced_from_what_all_get(*, shared: bool) -> None:
                 "pid": 7,
                 "direnv": {"path": "/d", "version": "2"},
                 "capabilities": [],
+            },
+        ),
+        (
+            frames.welcome("1.2", 7, None, fences=True),
+            {
+                "type": "welcome",
+                "protocol": messages.PROTOCOL,
+                "version": "1.2",
+                "pid": 7,
+                "direnv": None,
+                "capabilities": ["fence"],
+            },
+        ),
+        (
+            frames.fence("/w/.envrc", "digest", {"/w/z", "/w/a\udcff"}, "1 2 3"),
+            {
+                "type": "fence",
+                "root": "/w/.envrc",
+                "paths": "digest",
+                "rest": ["/w/a\udcff", "/w/z"],
+                "view": "1 2 3",
             },
         ),
         (frames.need_base(3), {"type": "need_base", "id": 3}),
@@ -79,7 +100,10 @@ def test_a_diff_is_spliced_from_what_all_get(*, shared: bool) -> None:
             {"type": "error", "id": None, "code": "order", "message": "no hello"},
         ),
     ],
-    ids=["welcome", "need_base", "progress", "changed", "done", "error"],
+    ids=[
+        *("welcome", "welcome-fences", "fence", "need_base"),
+        *("progress", "changed", "done", "error"),
+    ],
 )
 def test_a_frame_is_what_the_protocol_says(data: bytes, frame: dict[str, Any]) -> None:
     """Whole and checked, as a kernel reads it."""

@@ -20,6 +20,7 @@ from envwatch.core.events import (
     Watch,
     WatchingState,
 )
+from envwatch.core.fences import Bounds
 from kernel_client import messages
 
 Make = Callable[..., Any]
@@ -32,6 +33,25 @@ def test_hello_is_answered_by_welcome(play: Make) -> None:
     p.send(1, messages.hello(pid=1, client="t", cwd=None))
     (welcome,) = p.heard(1)
     assert messages.check(welcome)["direnv"] == {"path": "/bin/direnv", "version": "1"}
+
+
+@pytest.mark.parametrize(
+    ("mode", "can_pass", "capabilities"),
+    [
+        ("auto", True, ["fence"]),
+        ("always", True, ["fence"]),
+        ("off", True, []),
+        ("auto", False, []),
+    ],
+)
+def test_welcome_tells_whether_there_are_fences(
+    play: Make, mode: str, capabilities: list[str], *, can_pass: bool
+) -> None:
+    """Only where a descriptor can be sent, and where the person has not said no."""
+    p = play(fences=Bounds(mode=mode))
+    p.give(Connected(1, can_pass))
+    p.send(1, messages.hello(pid=1, client="t", cwd=None))
+    assert p.heard(1)[0]["capabilities"] == capabilities
 
 
 def test_a_folder_that_the_sidecar_does_not_see_ends_the_connection(play: Make) -> None:
@@ -71,7 +91,7 @@ def test_an_unknown_type_is_an_error_and_the_connection_goes_on(play: Make) -> N
     """A newer kernel may ask for what this sidecar does not know."""
     p = play()
     p.attach(1)
-    p.send(1, {"type": "fence", "id": 7})
+    p.send(1, {"type": "moat", "id": 7})
     (error,) = p.heard(1)
     assert (error["id"], error["code"]) == (7, "unknown")
     assert not p.is_closed(1)

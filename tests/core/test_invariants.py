@@ -13,42 +13,60 @@ from hypothesis.stateful import (
 )
 
 from envwatch.core.events import (
+    Allowance,
+    Arm,
+    Armed,
+    Burnt,
     Closed,
     Compare,
     Compared,
     Evaluate,
     Evaluated,
+    Fenced,
     FoldersChanged,
     Kill,
     Lines,
+    Mounted,
+    NotArmed,
+    Pass,
     Result,
+    Retire,
+    Snapshot,
     Tick,
     Unsure,
 )
+from envwatch.core.fences import Bounds
 from envwatch.core.sweep import GONE_S
 from kernel_client import environment as env, messages
-from tests.core.conftest import DIRENV, Play, result_of
+from tests.core.conftest import DIRENV, Play, armed_of, result_of
 
 ROOTS = ("/a/.envrc", "/b/.envrc", "/b/c/.envrc")
 ENVIRONMENTS = ({"HOME": "/h"}, {"HOME": "/h", "X": "1"})
 OUTCOMES = ("loaded", "blocked", "failed", "broken", "timeout", "absent", "degraded")
 CONCURRENCY = 2
+FENCES = Bounds(mode="always", max_fences=2, max_held=4, max_watches=20, min_paths=1)
 
 roots = st.sampled_from(ROOTS)
 indexes = st.integers(min_value=0, max_value=50)
+# How many of the allowed watches a fence takes, or why there is none.
+fences = st.one_of(
+    st.integers(min_value=1, max_value=20),
+    st.sampled_from(["few", "changed", "watches", "instances"]),
+)
 
 
 class HubLife(RuleBasedStateMachine):
     """A hub between kernels that come and go and files that change.
 
     A file's version is the mtime in the snapshots of its evaluations, so that each
-    diff tells how old it is.
+    diff tells how old it is. A fence is burnt only when that is told, so that it
+    may be quiet though a file has changed: nothing but cost rests on it.
     """
 
     def __init__(self) -> None:
         super().__init__()
         rules = {"sweep_s": 30.0, "max_kept_bytes": 700, "idle_s": 1e9}
-        self.play = Play(concurrency=CONCURRENCY, **rules)
+        self.play = Play(concurrency=CONCURRENCY, fences=FENCES, **rules)
         self.by_fingerprint = {env.fingerprint(each): each for each in ENVIRONMENTS}
         self.versions = dict.fromkeys(ROOTS, 1)
         self.last = 0
@@ -59,6 +77,13 @@ class HubLife(RuleBasedStateMachine):
         self.compares: list[Compare] = []
         self.running: dict[int, tuple[Evaluate, int]] = {}
         self.killed: set[int] = set()
+        # What is being armed, and the watches of what was armed and not retired;
+        # by session, the fence that a kernel was passed last.
+        self.arms: list[Arm] = []
+        self.allowed: set[int] = set()
+        self.fences: dict[int, int] = {}
+        self.can_fence: set[int] = set()
+        self.holds: dict[int, int] = {}
 
     # ------------------------------------------------------------ the world
 
@@ -69,14 +94,60 @@ class HubLife(RuleBasedStateMachine):
             expected = self.by_fingerprint[evaluate.key.fingerprint]
             assert evaluate.environment == expected
             version = self.versions[evaluate.key.root]
+            if evaluate.fence is not None:
+                self.allow(evaluate.fence)
             self.running[evaluate.evaluation] = (evaluate, version)
         for kill in self.play.take(Kill):
             assert kill.evaluation in self.running
             self.killed.add(kill.evaluation)
         self.compares += self.play.take(Compare)
+        self.settle_fences()
         for session in list(self.waiting):
             for frame in self.play.heard(session):
                 self.hear(session, messages.check(frame))
+
+    def settle_fences(self) -> None:
+        """Pass and close fences, in the order in which that was asked for."""
+        asked = self.play.effects
+        self.play.effects = [e for e in asked if not isinstance(e, Pass | Retire)]
+        for effect in asked:
+            match effect:
+                case Pass(session, _, number):
+                    assert number in self.fences, "it was retired, or never armed"
+                    assert session in self.can_fence
+                    assert self.holds.get(session) != number, "it has that one"
+                    self.holds[session] = number
+                case Retire(number, clear):
+                    del self.fences[number]
+                    assert clear == (number in self.held())
+                case _:
+                    pass
+        for arm in self.play.take(Arm):
+            self.allow(arm.fence)
+            self.arms.append(arm)
+
+    def allow(self, allowance: Allowance) -> None:
+        """Take in leave to arm a fence."""
+        assert allowance.number not in self.allowed
+        assert 0 < allowance.max_watches <= FENCES.max_watches
+        self.allowed.add(allowance.number)
+
+    def held(self) -> set[int]:
+        """Give the fences that the hub takes to be held."""
+        sessions = map(self.play.hub.sessions.get, self.waiting)
+        found = {each.fence for each in sessions if each is not None}
+        return {number for number in found if number is not None}
+
+    def fence(
+        self, allowance: Allowance, seen: Snapshot | None, chosen: int | str
+    ) -> Armed | NotArmed:
+        """Give what comes of leave to arm a fence."""
+        if seen is None or isinstance(chosen, str):
+            code = chosen if isinstance(chosen, str) else "few"
+            return NotArmed(allowance.number, code, "that is why")
+        watches = min(chosen, allowance.max_watches)
+        self.fences[allowance.number] = watches
+        return armed_of(allowance.number, seen, watches=watches)
 
     def hear(self, session: int, frame: dict[str, Any]) -> None:
         """Take a frame as the kernel would."""
@@ -94,6 +165,8 @@ class HubLife(RuleBasedStateMachine):
             case "changed":
                 assert frame["reason"] not in self.told[session]
                 self.told[session].add(frame["reason"])
+            case "fence":
+                assert frame["passed"] in self.allowed
             case kind:
                 assert kind == "done"
 
@@ -123,11 +196,13 @@ class HubLife(RuleBasedStateMachine):
 
     # ------------------------------------------------------------ what happens
 
-    @rule()
-    def connect(self) -> None:
+    @rule(can_fence=st.booleans())
+    def connect(self, *, can_fence: bool) -> None:
         """A kernel comes."""
         self.last += 1
-        self.play.attach(self.last)
+        self.play.attach(self.last, fences=can_fence)
+        if can_fence:
+            self.can_fence.add(self.last)
         self.waiting[self.last] = {}
         self.told[self.last] = set()
 
@@ -139,6 +214,7 @@ class HubLife(RuleBasedStateMachine):
         self.play.give(Closed(session))
         self.settle()
         del self.waiting[session], self.told[session]
+        self.holds.pop(session, None)
 
     @precondition(lambda self: self.waiting)
     @rule(index=indexes, root=roots, environment=st.sampled_from(ENVIRONMENTS))
@@ -157,12 +233,17 @@ class HubLife(RuleBasedStateMachine):
         self.waiting[session][self.last] = (root, self.versions[root])
         before = set(self.told[session])
         self.told[session].clear()
+        # Whatever it holds is of no use to it now, unless it is passed again.
+        held = self.holds.pop(session, None)
         self.play.send(session, frame)
         said = self.play.said.get(session, [])
         if said and said[-1] == {"type": "need_base", "id": self.last}:
             said.pop()
             self.told[session] = before
+            if held is not None:
+                self.holds[session] = held
             self.settle()
+            self.holds.pop(session, None)
             self.told[session].clear()
             self.play.send(session, {**frame, "environment": environment})
         self.settle()
@@ -184,6 +265,41 @@ class HubLife(RuleBasedStateMachine):
         """A kernel unloads."""
         self.play.send(self.session(index), messages.left(root))
         self.settle()
+
+    @precondition(lambda self: self.waiting)
+    @rule(index=indexes, root=roots, held=st.booleans())
+    def tell_fence(self, index: int, root: str, *, held: bool) -> None:
+        """A kernel tells that its fence is in use, or that it needs one."""
+        session = self.session(index)
+        if not held:
+            loaded = self.play.hub.sessions.get(session)
+            assert loaded is not None
+            if loaded.loaded is not None and loaded.loaded.root == root:
+                self.holds.pop(session, None)
+        self.play.send(session, messages.fence(root, held=held))
+        self.settle()
+
+    @precondition(lambda self: self.arms)
+    @rule(index=indexes, chosen=fences)
+    def arm(self, index: int, chosen: int | str) -> None:
+        """A fence was armed, or could not be."""
+        arm = self.arms.pop(index % len(self.arms))
+        self.play.give(Fenced(self.fence(arm.fence, arm.snapshot, chosen)))
+        self.settle()
+
+    @precondition(lambda self: self.fences)
+    @rule(index=indexes)
+    def burn(self, index: int) -> None:
+        """Something happens under a fence."""
+        self.play.give(Burnt(list(self.fences)[index % len(self.fences)]))
+        self.settle()
+
+    @rule()
+    def mount(self) -> None:
+        """The table of mounts changes."""
+        self.play.give(Mounted())
+        self.settle()
+        assert not len(self.play.hub.fences)
 
     @precondition(lambda self: self.waiting)
     @rule(index=indexes, root=roots)
@@ -234,15 +350,25 @@ class HubLife(RuleBasedStateMachine):
         self.settle()
 
     @precondition(lambda self: self.running)
-    @rule(index=indexes, outcome=st.sampled_from(OUTCOMES), comparable=st.booleans())
-    def end(self, index: int, outcome: str, *, comparable: bool) -> None:
+    @rule(
+        index=indexes,
+        outcome=st.sampled_from(OUTCOMES),
+        comparable=st.booleans(),
+        chosen=fences,
+    )
+    def end(
+        self, index: int, outcome: str, chosen: int | str, *, comparable: bool
+    ) -> None:
         """An evaluation ends: with what it saw when it began."""
         number = list(self.running)[index % len(self.running)]
         evaluate, version = self.running.pop(number)
         if number in self.killed:
             outcome, comparable = "cancelled", False
         result = self.result(evaluate, version, outcome, comparable=comparable)
-        self.play.give(Evaluated(number, result))
+        fence = None
+        if evaluate.fence is not None:
+            fence = self.fence(evaluate.fence, result.snapshot, chosen)
+        self.play.give(Evaluated(number, result, fence))
         self.settle()
 
     # ------------------------------------------------------------ what holds
@@ -264,6 +390,27 @@ class HubLife(RuleBasedStateMachine):
         assert bases.size == sum(map(bases.size_of, known))
 
     @invariant()
+    def fences_are_bounded(self) -> None:
+        """In use, held, and in watches; each is in use or still held."""
+        fences = self.play.hub.fences
+        assert len(fences) <= FENCES.max_fences
+        assert sum(self.fences.values()) == fences.watches <= FENCES.max_watches
+        in_use = {each.number for each in fences}
+        assert in_use <= self.fences.keys() <= in_use | self.held()
+        assert len(in_use | self.held()) <= FENCES.max_held
+
+    @invariant()
+    def holders_are_known(self) -> None:
+        """What a kernel was passed last is what the hub takes it to hold."""
+        for session in self.waiting:
+            seen = self.play.hub.sessions.get(session)
+            assert seen is not None
+            assert seen.fence in (None, self.holds.get(session))
+        for fence in self.play.hub.fences:
+            held = {s for s, number in self.holds.items() if number == fence.number}
+            assert fence.holders <= held
+
+    @invariant()
     def nobody_is_forgotten(self) -> None:
         """The hub and the kernels agree on who waits for what."""
         for session, waiting in self.waiting.items():
@@ -275,7 +422,7 @@ class HubLife(RuleBasedStateMachine):
         """Let everything end: all are answered, and nothing stays."""
         self.finish()
         for _ in range(200):
-            if not self.compares and not self.running:
+            if not self.compares and not self.running and not self.arms:
                 break
             self.finish()
         assert not any(self.waiting.values())
@@ -283,6 +430,7 @@ class HubLife(RuleBasedStateMachine):
             self.play.give(Closed(session))
             self.settle()
             del self.waiting[session]
+            self.holds.pop(session, None)
         self.finish()
         for _ in range(2):
             self.play.now += GONE_S + 1
@@ -297,6 +445,13 @@ class HubLife(RuleBasedStateMachine):
         assert hub.answers.bases.size == 0
         assert not hub.sessions.fingerprints()
         assert not len(hub.sessions)
+        assert self.fences == {}
+        fences = hub.fences
+        assert not len(fences)
+        assert not fences._gone
+        assert not fences._arming
+        assert not fences._asked
+        assert not fences._paces
 
     def finish(self) -> None:
         """End what is under way, and what follows from that."""
@@ -304,7 +459,9 @@ class HubLife(RuleBasedStateMachine):
             if self.compares:
                 self.compare(0)
             elif self.running:
-                self.end(0, "loaded", comparable=True)
+                self.end(0, "loaded", 3, comparable=True)
+            elif self.arms:
+                self.arm(0, 3)
             else:
                 return
 

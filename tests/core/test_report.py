@@ -13,7 +13,14 @@ import pytest
 
 import kernel_client
 from envwatch.core import report
-from envwatch.core.events import Closed, Connected, FoldersChanged, WatchingState
+from envwatch.core.events import (
+    Burnt,
+    Closed,
+    Connected,
+    FoldersChanged,
+    WatchingState,
+)
+from envwatch.core.fences import Bounds
 from kernel_client import environment as env
 from tests.core.conftest import ROOT, result_of
 from tests.support.planted import secret
@@ -53,6 +60,8 @@ def test_it_is_the_object_of_the_protocol(play: Make) -> None:
     assert inner["direnv"] == status["direnv"].keys()
     states = {"ok", "degraded", "off"}
     assert inner["watching"] - states == status["watching"].keys()
+    modes = {"auto", "always", "off"}
+    assert inner["fences"] - modes == status["fences"].keys()
     (each,) = status["workspaces"]
     states = {"idle", "running", "dirty"}
     assert inner["workspaces"] - states == each.keys() | each["last"].keys()
@@ -67,6 +76,13 @@ def test_a_new_sidecar_has_nothing_to_tell(play: Make) -> None:
         "folders": 0,
         "reason": None,
         "remedy": None,
+    }
+    assert status["fences"] == {
+        "mode": "off",
+        "armed": 0,
+        "limit": 64,
+        "watches": 0,
+        "reason": None,
     }
     assert status["workspaces"] == []
     assert (status["kernels"], status["evaluations"], status["kept_bytes"]) == (0, 0, 0)
@@ -162,6 +178,32 @@ def test_bytes_are_those_that_are_kept(play: Make) -> None:
     assert told(p)["kept_bytes"] == 0
     p.evaluate(result_of(mtime=2, size=1500))
     assert told(p)["kept_bytes"] == smaller + 500
+
+
+def test_fences_are_those_that_are_armed(play: Make) -> None:
+    """Of each root file, over all its bases; watches also of those still held."""
+    p = play(fences=Bounds(mode="always", max_fences=2, max_watches=50))
+    p.attach(1, 2, 3, fences=True)
+    p.export(1)
+    p.evaluate(watches=7)
+    p.environment = {"HOME": "/h", "OTHER": "base"}
+    p.export(2)
+    p.evaluate(watches=8)
+    assert told(p)["fences"] == {
+        "mode": "always",
+        "armed": 2,
+        "limit": 2,
+        "watches": 15,
+        "reason": None,
+    }
+    p.export(3, root=OTHER)
+    p.evaluate()
+    assert told(p)["fences"]["reason"] == "2 fences are the limit"
+    assert (workspace(p)["fences"], workspace(p, OTHER)["fences"]) == (2, 0)
+    p.give(Burnt(1))
+    assert (workspace(p)["fences"], told(p)["fences"]["watches"]) == (1, 15)
+    p.give(Closed(1))
+    assert told(p)["fences"]["watches"] == 8
 
 
 @pytest.mark.parametrize(

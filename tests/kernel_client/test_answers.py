@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 import pytest
 
@@ -41,7 +42,7 @@ def test_question(world: World) -> None:
     assert one.base["JPY_SESSION"] == "1"
 
 
-def drop_fence(_: Frame, descriptor: int) -> None:
+def drop_fence(_: dict[str, Any], descriptor: int) -> None:
     """Take a fence, and want none."""
     os.close(descriptor)
 

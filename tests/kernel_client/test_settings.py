@@ -40,6 +40,8 @@ def test_all_are_read() -> None:
             "ENVWATCH_WAIT_S": "1.5",
             "ENVWATCH_KILL_S": "20",
             "ENVWATCH_WITHHELD": " AGENT_*, ,SESSION,",
+            "ENVWATCH_FENCE": "always",
+            "ENVWATCH_FENCE_RECHECK_S": "3",
         }
     )
     assert told(read) == {

@@ -1,0 +1,291 @@
+"""Fences on every filesystem that is believed: no change goes untold."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import random
+import resource
+import select
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from kernel_client import arming, snapshot
+from kernel_client.errors import FenceError
+from kernel_client.fence import present
+from tests.support.changes import CHANGES, Tree
+
+FILESYSTEMS = ("here", "tmpfs", "overlay", "xfs", "btrfs", "ext4")
+ROUNDS = 300
+
+
+@contextmanager
+def mounted(kind: str, base: Path) -> Iterator[Path]:
+    """Give a folder on a filesystem of that kind."""
+    place = base / kind
+    place.mkdir()
+    if kind == "here":
+        yield place
+        return
+    options: list[str] = []
+    source = kind
+    if kind == "overlay":
+        for name in ("lower", "upper", "work"):
+            (base / name).mkdir()
+        Tree(base / "lower").close()
+        layers = f"lowerdir={base}/lower,upperdir={base}/upper,workdir={base}/work"
+        options = ["-o", f"{layers},redirect_dir=on"]
+    elif kind != "tmpfs":
+        image = base / "image"
+        with image.open("wb") as file:
+            file.truncate(400 << 20)
+        subprocess.run([f"mkfs.{kind}", "-q", image], check=True, capture_output=True)
+        source, options = str(image), ["-o", "loop"]
+    command = ["mount", "-t", kind, *options, source, str(place)]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    if done.returncode != 0:
+        pytest.skip(f"mount: {done.stderr.strip()}")
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", place], check=True)
+
+
+@pytest.fixture(scope="module", params=FILESYSTEMS)
+def tree(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Tree]:
+    """Give a tree on each of them."""
+    with mounted(request.param, tmp_path_factory.mktemp("fs")) as place:
+        found = Tree(place)
+        yield found
+        found.close()
+
+
+def armed(paths: list[str], max_watches: int = 1000) -> arming.Armed:
+    """Arm; earlier instances may still be on their way out."""
+    while True:
+        try:
+            return arming.arm(paths, max_watches)
+        except FenceError as error:
+            if error.code != "instances":
+                raise
+            os.close(arming.arm([], 1).descriptor)
+
+
+def untold(tree: Tree, name: str) -> str | None:
+    """Make a change; gives its name when it is one and the fence is quiet."""
+    seen = snapshot.take(tree.watched)
+    fence = armed(present(seen))
+    try:
+        assert not fence.rest
+        assert fence.is_quiet()
+        getattr(tree, name)()
+        missing = tuple(entry for entry in seen if entry[1] is None)
+        if snapshot.compare(seen) is None and snapshot.compare(missing) is not None:
+            return name if fence.is_quiet() else None
+        return None
+    finally:
+        os.close(fence.descriptor)
+        tree.mend()
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_each_change(tree: Tree, name: str) -> None:
+    """Told before the call that made it has returned."""
+    assert untold(tree, name) is None
+
+
+def test_any_order(tree: Tree) -> None:
+    """Nor does what happened before matter."""
+    chosen = random.Random(tree.base.name)
+    for _ in range(ROUNDS):
+        assert untold(tree, chosen.choice(CHANGES)) is None
+
+
+def test_reading_is_no_change(tree: Tree) -> None:
+    """What programs do all day leaves a fence quiet."""
+    fence = armed(present(snapshot.take(tree.watched)))
+    for path in (*tree.w.rglob("*"), tree.w):
+        path.stat()
+        os.access(path, os.R_OK)
+        if path.is_dir():
+            list(path.iterdir())
+        elif path.is_file():
+            path.read_bytes()
+    (tree.w / "beside").write_text("")
+    (tree.w / "beside").unlink()
+    assert fence.is_quiet()
+    os.close(fence.descriptor)
+
+
+def test_through_a_map(tree: Tree) -> None:
+    """What the README says: this alone is not told."""
+    with (tree.w / "file").open("r+b") as file:
+        fence = armed(present(snapshot.take(tree.watched)))
+        with mmap.mmap(file.fileno(), 0) as mapped:
+            mapped[0:1] = b"x"
+            mapped.flush()
+        assert fence.is_quiet()
+        os.close(fence.descriptor)
+    tree.mend()
+
+
+def test_change_while_arming(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At whatever step it comes: no fence, or one that tells."""
+    step = 0
+    real = os.lstat
+
+    def meanwhile(path: str) -> os.stat_result:
+        nonlocal step
+        step -= 1
+        if step == 0:
+            (tmp_path / "new").write_text("")
+            (tmp_path / "new").rename(tmp_path / "sub/file")
+        return real(path)
+
+    monkeypatch.setattr(os, "lstat", meanwhile)
+    (tmp_path / "sub").mkdir()
+    quiet = 0
+    codes: set[str] = set()
+    for first in range(1, 30):
+        (tmp_path / "sub/file").write_text("")
+        seen = os.stat(tmp_path / "sub/file")
+        step = first
+        try:
+            fence = armed([str(tmp_path / "sub/file")])
+        except FenceError as error:
+            codes.add(error.code)
+            continue
+        now = os.stat(tmp_path / "sub/file")
+        if now.st_ino != seen.st_ino:
+            # Replaced before its own watch was there: the new one is watched.
+            quiet += 1
+            (tmp_path / "sub/file").write_text("")
+        elif step > 0:
+            os.close(fence.descriptor)
+            break
+        assert not fence.is_quiet()
+        os.close(fence.descriptor)
+    assert quiet
+    assert codes == {"changed"}
+
+
+@pytest.mark.parametrize(
+    "path", ["/proc/self/status", "relative", "/", "/tmp/..", "/dev/null", "/dev/shm/"]
+)
+def test_not_covered(path: str) -> None:
+    """They stay with stats."""
+    fence = armed([path])
+    assert fence.rest == {path}
+    os.close(fence.descriptor)
+
+
+def test_link_out_of_what_is_believed(tmp_path: Path) -> None:
+    """A path that leads into another filesystem is not covered."""
+    (tmp_path / "out").symlink_to("/proc/self")
+    (tmp_path / "loop").symlink_to("loop")
+    (tmp_path / "file").write_text("")
+    paths = [str(tmp_path / name) for name in ("out", "out/status", "loop", "file")]
+    fence = armed(paths)
+    assert fence.rest == set(paths[:3])
+    os.close(fence.descriptor)
+
+
+@pytest.mark.parametrize("through", ["..", "../{name}", ".", "sub/..", "sub/../file"])
+def test_odd_links(tmp_path: Path, through: str) -> None:
+    """Links to where they are, and upwards."""
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "file").write_text("")
+    (tmp_path / "link").symlink_to(through.format(name=tmp_path.name))
+    fence = armed([str(tmp_path / "link")])
+    assert not fence.rest
+    (tmp_path / "link").unlink()
+    assert not fence.is_quiet()
+    os.close(fence.descriptor)
+
+
+def test_too_many_watches(tmp_path: Path) -> None:
+    """The budget holds; no instance is left behind."""
+    paths = [tmp_path / str(number) for number in range(20)]
+    for path in paths:
+        path.write_text("")
+    before = len(os.listdir("/proc/self/fd"))
+    with pytest.raises(FenceError) as caught:
+        arming.arm(map(str, paths), 10)
+    assert caught.value.code == "watches"
+    assert len(os.listdir("/proc/self/fd")) <= before + 1
+
+
+def test_no_instance() -> None:
+    """Out of descriptors: said, with the code that `status` shows."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
+        with pytest.raises(FenceError) as caught:
+            arming.arm([], 10)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert caught.value.code == "instances"
+
+
+def test_limits_of_this_user() -> None:
+    """As /proc has them."""
+    folder = Path("/proc/sys/fs/inotify")
+    assert arming.max_user_watches() == int((folder / "max_user_watches").read_text())
+    assert arming.max_user_instances() == int(
+        (folder / "max_user_instances").read_text()
+    )
+
+
+def test_clear(tmp_path: Path) -> None:
+    """Watches are given back, and whoever holds a copy is told."""
+    (tmp_path / "file").write_text("")
+    fence = armed([str(tmp_path / "file")])
+    copy = os.dup(fence.descriptor)
+    fence.clear()
+    arming.close(fence.descriptor)
+    poll = select.poll()
+    poll.register(copy, select.POLLIN)
+    assert poll.poll(0)
+    assert "inotify wd" not in Path(f"/proc/self/fdinfo/{copy}").read_text()
+    os.close(copy)
+
+
+def test_own_folder_that_is_closed(tmp_path: Path) -> None:
+    """Of a folder above that is ours, losing its permissions is told."""
+    script = (
+        "import os, sys\n"
+        "from kernel_client import arming\n"
+        "os.setuid(65534)\n"
+        "fence = arming.arm([sys.argv[1] + '/sub/file'], 100)\n"
+        "os.chmod(sys.argv[1] + '/sub', 0)\n"
+        "sys.exit(fence.is_quiet() or bool(fence.rest))\n"
+    )
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub/file").write_text("")
+    if os.geteuid() != 0:
+        pytest.skip("needs root, to become another user")
+    for path in (tmp_path / "sub/file", tmp_path / "sub", tmp_path):
+        os.chown(path, 65534, 65534)
+    with opened(tmp_path):
+        done = subprocess.run([sys.executable, "-c", script, tmp_path], check=False)
+    assert done.returncode == 0
+
+
+@contextmanager
+def opened(folder: Path) -> Iterator[None]:
+    """Let everybody pass through the folders above."""
+    modes = {path: path.stat().st_mode for path in folder.parents}
+    for path, mode in modes.items():
+        path.chmod(mode | 0o055)
+    try:
+        yield
+    finally:
+        for path, mode in modes.items():
+            path.chmod(mode)
