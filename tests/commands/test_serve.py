@@ -100,10 +100,45 @@ def test_unsafe_folder(person: Person) -> None:
 def test_setting_that_cannot_be_read(person: Person) -> None:
     """A wrong setting is named: exit code 64."""
     person.run("serve", environ={"ENVWATCH_IDLE_S": "soon"}).said(64, "ENVWATCH_IDLE_S")
+    wrong = {"ENVWATCH_FENCE": "maybe"}
+    person.run("serve", environ=wrong).said(64, "ENVWATCH_FENCE", "auto, always or off")
 
 
 @pytest.mark.parametrize(
-    "option", ["--idle-s=0", "--idle-s=nan", "--kill-s=soon", "--concurrency=0"]
+    ("option", "setting", "mode"),
+    [
+        ((), None, "auto"),
+        ((), "off", "off"),
+        (("--fence", "always"), "off", "always"),
+        (("--fence=off",), None, "off"),
+        (("--fence=auto",), "always", "auto"),
+    ],
+    ids=["nothing", "setting", "both", "option", "auto"],
+)
+def test_fence(
+    person: Person, option: tuple[str, ...], setting: str | None, mode: str
+) -> None:
+    """Where fences are given: by an option, by a setting, or as it comes."""
+    process = person.start(
+        "serve", *option, environ={"ENVWATCH_FENCE": setting, "ENVWATCH_IDLE_S": "60"}
+    )
+    try:
+        until("it listens", person.socket.exists)
+        found = person.run("status", "--json").object["sidecar"]
+    finally:
+        process.send_signal(signal.SIGTERM)
+        assert person.ended(process).code == 0
+
+    assert found["running"] is True
+    assert found["fences"]["mode"] == mode
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        *("--idle-s=0", "--idle-s=nan", "--kill-s=soon", "--concurrency=0"),
+        *("--fence=on", "--fence="),
+    ],
 )
 def test_option_that_cannot_be_used(person: Person, option: str) -> None:
     """A wrong option is a wrong command line: exit code 2."""

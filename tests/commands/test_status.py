@@ -13,7 +13,7 @@ from envwatch.state import State, Workspace
 from kernel_client import Settings
 from tests.conftest import OLDER
 from tests.support import reference
-from tests.support.daemons import Daemon
+from tests.support.daemons import Daemon, until
 from tests.support.pairs import NO_COMMAND, Kernel
 from tests.support.persons import Person
 from tests.support.planted import exports
@@ -31,7 +31,7 @@ KEYS: dict[str, type | tuple[type, ...]] = {
 }
 SIDECAR_KEYS = (
     *("running", "socket", "reason", "version", "pid", "uptime_s", "direnv"),
-    *("kernels", "evaluations", "kept_bytes", "watching"),
+    *("kernels", "evaluations", "kept_bytes", "watching", "fences"),
 )
 
 one_version = pytest.mark.parametrize("version", [OLDER], indirect=True)
@@ -213,6 +213,7 @@ def test_json_without_a_sidecar(person: Person) -> None:
     assert found["sidecar"]["running"] is False
     assert str(person.socket) in found["sidecar"]["reason"]
     assert found["sidecar"]["watching"] is None
+    assert found["sidecar"]["fences"] is None
     assert set(found["sidecar"]) == set(SIDECAR_KEYS)
 
 
@@ -247,6 +248,9 @@ def test_with_a_sidecar(attended: Person, daemon: Daemon) -> None:
     assert sidecar["reason"] is None
     assert sidecar["direnv"]["path"] == daemon.direnv
     assert sidecar["watching"]["state"] == "ok"
+    assert set(sidecar["fences"]) == {"mode", "armed", "limit", "watches", "reason"}
+    assert (sidecar["fences"]["mode"], sidecar["fences"]["reason"]) == ("auto", None)
+    assert f"0 of at most {sidecar['fences']['limit']}, 0 watches" in text
     assert set(sidecar) == set(SIDECAR_KEYS)
     assert f"pid {daemon.process.pid}" in text
     assert ": loaded, served to 1 kernel" in text
@@ -280,6 +284,67 @@ def test_degraded_watching_has_its_remedy() -> None:
     assert remedy.endswith("remedy: sysctl")
 
 
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        ({}, "3 of at most 64, 120 watches"),
+        ({"mode": "always", "armed": 0}, "0 of at most 64, 120 watches"),
+        ({"reason": "that is it"}, "3 of at most 64, 120 watches; no more: that is it"),
+        ({"reason": "a\nb\x1b"}, "3 of at most 64, 120 watches; no more: a\\nb\\x1b"),
+        ({"mode": "off", "reason": "that is it"}, "off"),
+        ({"armed": None}, None),
+    ],
+    ids=["armed", "always", "limit", "forged", "off", "unknown"],
+)
+def test_fences(told: dict[str, object], expected: str | None) -> None:
+    """How many there are and why there are not more, in one line."""
+    workspace = Workspace(folder="/w", root=None, state=State.NONE)
+    fences = {"mode": "auto", "armed": 3, "limit": 64, "watches": 120, "reason": None}
+    fences.update(told)
+    more = {**fences, "more": "of a newer sidecar"}
+    sidecar = {"running": True, "socket": "/s", "reason": None, "fences": more}
+    report = reported(workspace, "/direnv", "2", sidecar)
+
+    said = [line for line in lines(report, State.NONE) if "fences" in line]
+
+    assert said == ([] if expected is None else [f"fences     {expected}"])
+    assert report["sidecar"]["fences"] == fences
+
+
+@one_version
+def test_fences_of_a_kernel_are_told(person: Person) -> None:
+    """Armed while it has the root file loaded, gone with it."""
+    root = person.world.envrc("w", exports("A"))
+    daemon = Daemon(person.world.direnv, "--fence", "always")
+    try:
+        daemon.start()
+        settings = Settings(
+            sidecar=NO_COMMAND, socket=str(daemon.socket), direnv=daemon.direnv
+        )
+        kernel = Kernel(person.world.environ, settings)
+        attended = Person(person.world, daemon.socket)
+        try:
+            os.chdir(root.parent)
+            assert kernel.refresh().answered == "sidecar"
+            with_it = attended.run("status", "--json").object["sidecar"]["fences"]
+        finally:
+            kernel.close()
+        without: list[dict[str, object]] = []
+
+        def is_gone() -> bool:
+            ended = attended.run("status", "--json")
+            without.append(ended.object["sidecar"]["fences"])
+            return without[-1]["armed"] == 0
+
+        until("its fence is gone", is_gone)
+    finally:
+        daemon.close()
+
+    assert (with_it["mode"], with_it["armed"]) == ("always", 1)
+    assert with_it["watches"] > 1
+    assert without[-1]["watches"] == 0
+
+
 def test_sidecar_that_does_not_watch_yet() -> None:
     """A sidecar may leave a field out; nothing is made up for it."""
     workspace = Workspace(folder="/w", root=None, state=State.NONE)
@@ -287,8 +352,10 @@ def test_sidecar_that_does_not_watch_yet() -> None:
 
     report = reported(workspace, "/direnv", "2", sidecar)
 
-    assert report["sidecar"]["watching"] is None
-    assert not any(line.startswith("watching") for line in lines(report, State.NONE))
+    said = list(lines(report, State.NONE))
+    for name in ("watching", "fences"):
+        assert report["sidecar"][name] is None
+        assert not any(line.startswith(name) for line in said)
 
 
 # ------------------------------------------------------------------ errors

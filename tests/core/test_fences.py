@@ -333,7 +333,7 @@ def test_kernels_are_armed_for_ever_later(guarded: Make) -> None:
     p = guarded(max_held=1000)
     p.attach(1, fences=True)
     load(p, 1, watches=None)
-    times = []
+    times: list[float] = []
     while len(times) < 7:
         ask(p, 1)
         while not p.take(Arm):

@@ -26,6 +26,8 @@ def test_defaults() -> None:
         "wait_s": 600.0,
         "kill_s": 3600.0,
         "withheld": ("JPY_*",),
+        "fence": "auto",
+        "fence_recheck_s": 10.0,
     }
 
 
@@ -52,6 +54,8 @@ def test_all_are_read() -> None:
         "wait_s": 1.5,
         "kill_s": 20.0,
         "withheld": ("JPY_*", "AGENT_*", "SESSION"),
+        "fence": "always",
+        "fence_recheck_s": 3.0,
     }
 
 

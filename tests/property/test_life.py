@@ -28,8 +28,8 @@ from tests.support.strict import StrictShell
 from tests.support.worlds import World
 
 STEPS = 30
-RUNS = 50
-"""For each of the four combinations of mode and version: 200 runs in all."""
+RUNS = 30
+"""For each of the eight combinations of mode, version and fence: 240 runs in all."""
 
 SOAKING = settings.default is settings.get_profile("soak")
 SOAK_RUNS = settings.get_profile("soak").max_examples
@@ -82,7 +82,12 @@ WRITTEN = ("tick", "same second", "mtime put back", "now", "renamed")
 class Life(RuleBasedStateMachine):
     """Two kernels, a person who edits and allows, and perhaps a sidecar."""
 
-    def __init__(self, direnv: str, *, is_newer: bool, daemon: Daemon | None) -> None:
+    fenced = 0
+    """How often a refresh left a kernel with a fence, over all lives."""
+
+    def __init__(
+        self, direnv: str, *, is_newer: bool, daemon: Daemon | None, fence: str
+    ) -> None:
         super().__init__()
         self.daemon = daemon
         self.killed = False
@@ -93,7 +98,8 @@ class Life(RuleBasedStateMachine):
             if daemon.process is None:
                 daemon.start()
         self.kernels = [
-            Kernel(self.world.environ, settings_of(socket)) for _ in range(2)
+            Kernel(self.world.environ, settings_of(socket, fence=fence))
+            for _ in range(2)
         ]
         self.shells = [
             StrictShell(direnv, self.world.environ, self.world.config) for _ in range(2)
@@ -279,6 +285,7 @@ class Life(RuleBasedStateMachine):
         self.kernels[0].refresh()
         self.shells[0].prompt(dotenv=self.dotenv)
         self.compare(0)
+        Life.fenced += self.kernels[0].client._fences._held is not None
 
     @rule()
     def refresh_twice(self) -> None:
@@ -392,23 +399,28 @@ class Life(RuleBasedStateMachine):
 
 @pytest.fixture
 def life_daemon(
-    direnvs: dict[str, str], version: str, mode: str
+    direnvs: dict[str, str], version: str, mode: str, fence: str
 ) -> Iterator[Daemon | None]:
     """Give a sidecar that the lives of one combination share and kill, or None."""
     if mode == "direct":
         yield None
         return
-    daemon = Daemon(direnvs[version])
+    daemon = Daemon(direnvs[version], "--fence", fence)
     yield daemon
     daemon.close()
 
 
 @pytest.mark.soak
 @pytest.mark.timeout(TIMEOUT_S)
+@pytest.mark.parametrize("fence", ["auto", "always"])
 def test_life(
-    direnvs: dict[str, str], version: str, life_daemon: Daemon | None
+    direnvs: dict[str, str], version: str, life_daemon: Daemon | None, fence: str
 ) -> None:
-    """After each refresh the environment is what a fresh hook would have left."""
+    """After each refresh the environment is what a fresh hook would have left.
+
+    So it is when every workspace has a fence, however little it watches.
+    """
+    Life.fenced = 0
     before = os.getcwd()
 
     class One(Life):
@@ -416,7 +428,9 @@ def test_life(
 
         def __init__(self) -> None:
             newer = version != "2.32"
-            super().__init__(direnvs[version], is_newer=newer, daemon=life_daemon)
+            super().__init__(
+                direnvs[version], is_newer=newer, daemon=life_daemon, fence=fence
+            )
 
     try:
         run_state_machine_as_test(
@@ -433,3 +447,4 @@ def test_life(
         )
     finally:
         os.chdir(before)
+    assert bool(Life.fenced) is (fence == "always")

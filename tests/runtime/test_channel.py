@@ -53,6 +53,36 @@ def test_the_mode_of_the_descriptors_is_given_back() -> None:
     assert done.returncode == 0, done.stderr
 
 
+def test_no_descriptor_goes_through_stdout() -> None:
+    """It may be a pipe: that is known before, and trying it is an error."""
+    done = run(
+        "from envwatch.runtime.channel import StdioChannel\n"
+        "channel = StdioChannel()\n"
+        "assert not channel.can_pass\n"
+        "try: channel.send_descriptor(b'frame', 2)\n"
+        "except OSError: channel.send(b'refused')"
+    )
+    assert (done.returncode, done.stdout) == (0, b"refused"), done.stderr
+
+
+def test_a_descriptor_goes_through_a_unix_socket_only() -> None:
+    """It comes out as another descriptor of the same file, with the bytes."""
+    with socket.socket() as inet:
+        assert not SocketChannel(inet).can_pass
+    ours, theirs = socket.socketpair()
+    with ours, theirs, Path("/dev/null").open("rb") as null:
+        channel = SocketChannel(ours)
+        assert channel.can_pass
+        assert channel.send_descriptor(b"frame", null.fileno()) == 5
+        data, descriptors, _, _ = socket.recv_fds(theirs, 100, 4)
+        (descriptor,) = descriptors
+        try:
+            assert data == b"frame"
+            assert os.path.samestat(os.fstat(descriptor), os.fstat(null.fileno()))
+        finally:
+            os.close(descriptor)
+
+
 def test_closed_descriptors_are_refused() -> None:
     """Each with a line of its own."""
     program = (

@@ -21,6 +21,7 @@ def test_every_setting_is_read() -> None:
             "ENVWATCH_MAX_KEPT_BYTES": "5",
             "ENVWATCH_PRECOMPUTE": "off",
             "ENVWATCH_CONCURRENCY": "6",
+            "ENVWATCH_FENCE": "always",
             "ENVWATCH_LOG": "/l",
         }
     )
@@ -34,6 +35,7 @@ def test_every_setting_is_read() -> None:
         max_kept_bytes=5,
         precompute=False,
         concurrency=6,
+        fence="always",
         log="/l",
     )
 
@@ -44,6 +46,13 @@ def test_nothing_set_is_the_default() -> None:
     assert config.socket == "/run/user/7/envwatch/envwatch.sock"
     assert (config.idle_s, config.precompute) == (3600.0, True)
     assert config.concurrency >= 1
+    assert config.fence == "auto"
+
+
+@pytest.mark.parametrize("mode", ["auto", "always", "off"])
+def test_fences_have_three_modes(mode: str) -> None:
+    """The same words as for a kernel."""
+    assert Config.of({"ENVWATCH_FENCE": mode}).fence == mode
 
 
 @pytest.mark.parametrize(
@@ -57,6 +66,8 @@ def test_nothing_set_is_the_default() -> None:
         ("ENVWATCH_CONCURRENCY", "1.5"),
         ("ENVWATCH_MAX_KEPT_BYTES", "64M"),
         ("ENVWATCH_PRECOMPUTE", "maybe"),
+        ("ENVWATCH_FENCE", "on"),
+        ("ENVWATCH_FENCE", "Always"),
     ],
 )
 def test_a_bad_value_is_one_clear_line(name: str, value: str) -> None:

@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
+from pathlib import Path
 
 import anyio
 import anyio.lowlevel
 import pytest
 
 from envwatch.config import Config
-from envwatch.core.events import Closed, Event
+from envwatch.core.events import (
+    Allowance,
+    Armed,
+    Burnt,
+    Closed,
+    Event,
+    Pass,
+    Retire,
+)
 from envwatch.core.hub import Hub, Rules
 from envwatch.runtime.channel import SocketChannel
 from envwatch.runtime.connection import STALLED_S, Connection, Unread
 from envwatch.runtime.daemon import Daemon as Sidecar
-from kernel_client import messages
+from envwatch.runtime.fence import Fences
+from kernel_client import messages, snapshot
 from tests.runtime.conftest import Peer
 from tests.support.daemons import Daemon, until
 from tests.support.worlds import World
@@ -220,6 +231,154 @@ async def test_stalled_peers_are_cut_off_and_others_not() -> None:
     well.cut()
     for _, theirs in pairs:
         theirs.close()
+
+
+# ------------------------------------------------------------------ descriptors
+
+
+class Pair:
+    """A connection, and the other end of it as a kernel reads it."""
+
+    def __init__(self) -> None:
+        ours, self.theirs = socket.socketpair()
+        self.raw = ours
+        self.heard: list[Event] = []
+        unread = Unread(lambda: None)
+        channel = SocketChannel(ours)
+        self.connection = Connection(1, channel, self.heard.append, unread)
+        self.theirs.settimeout(0)
+
+    def fill(self) -> int:
+        """Leave no room in the socket; gives how many bytes that took."""
+        size = 0
+        with suppress(BlockingIOError):
+            while True:
+                size += self.raw.send(b"x" * 4096)
+        return size
+
+    def read(self, size: int) -> tuple[bytes, int]:
+        """Give what is there, and how many descriptors came with it."""
+        try:
+            data, descriptors, _, _ = socket.recv_fds(self.theirs, size, 8)
+        except BlockingIOError:
+            return b"", 0
+        for descriptor in descriptors:
+            os.close(descriptor)
+        return data, len(descriptors)
+
+    async def drain(self) -> tuple[bytes, list[int]]:
+        """Read to the end; gives all bytes, and where in them descriptors came."""
+        data, where = bytearray(), list[int]()
+        while True:
+            is_all = stalled(self.connection) is None
+            new, count = self.read(1 << 16)
+            where += [len(data)] * count
+            data += new
+            await anyio.lowlevel.checkpoint()
+            if not new and is_all:
+                return bytes(data), where
+
+
+@pytest.fixture
+async def pair() -> AsyncIterator[Pair]:
+    """Give a connection and its other end."""
+    made = Pair()
+    yield made
+    made.connection.cut()
+    made.theirs.close()
+
+
+async def test_a_descriptor_comes_with_the_first_byte_of_its_frame(
+    pair: Pair,
+) -> None:
+    """Neither before nor after it, however the bytes are read."""
+    pair.connection.send(b"before\n")
+    pair.connection.send_descriptor(b"fence\n", 0)
+    pair.connection.send(b"after\n")
+    assert pair.read(7) == (b"before\n", 0)
+    assert pair.read(1) == (b"f", 1)
+    assert pair.read(100)[1] == 0
+    assert pair.heard == []
+
+
+async def test_a_descriptor_does_not_wait(pair: Pair) -> None:
+    """Where something is to be sent before it, the peer gets neither."""
+    filled = pair.fill()
+    pair.connection.send(b"waits\n")
+    pair.connection.send_descriptor(b"fence\n", 0)
+    pair.connection.send(b"waits too\n")
+    data, where = await pair.drain()
+    assert data[filled:] == b"waits\nwaits too\n"
+    assert where == []
+
+
+async def test_a_full_socket_gets_no_descriptor(pair: Pair) -> None:
+    """That is no error, and nothing of the frame comes later."""
+    filled = pair.fill()
+    pair.connection.send_descriptor(b"fence\n", 0)
+    assert stalled(pair.connection) is None
+    data, where = await pair.drain()
+    assert (len(data), where) == (filled, [])
+    pair.connection.send_descriptor(b"fence\n", 0)
+    assert await pair.drain() == (b"fence\n", [0])
+    assert pair.heard == []
+
+
+async def test_the_rest_of_a_long_frame_follows(pair: Pair) -> None:
+    """In order, and the descriptor came with its beginning."""
+    pair.connection.send_descriptor(b"f" * 4_000_000, 0)
+    assert stalled(pair.connection) is not None
+    pair.connection.send(b"after\n")
+    data, where = await pair.drain()
+    assert data == b"f" * 4_000_000 + b"after\n"
+    assert where == [0]
+
+
+async def test_a_peer_that_has_gone_or_is_going_gets_none(pair: Pair) -> None:
+    """What cannot be sent is found out by what must be."""
+    pair.connection.close()
+    pair.connection.send_descriptor(b"fence\n", 0)
+    assert pair.read(100) == (b"", 0)
+    other = Pair()
+    other.theirs.close()
+    other.connection.send_descriptor(b"fence\n", 0)
+    assert other.heard == []
+    other.connection.send(b"must\n")
+    assert other.heard == [Closed(1)]
+
+
+async def test_only_a_quiet_fence_is_passed(tmp_path: Path) -> None:
+    """A burnt one, one that was closed, and a kernel that has gone: nothing."""
+    daemon = Sidecar(Config(socket="/nonexistent"))
+    daemon._hub = Hub(Rules(version="0", pid=1, direnv=None), 0.0)
+    heard: list[Event] = []
+    daemon._fences = Fences(heard.append)
+    ours, theirs = socket.socketpair()
+    theirs.settimeout(0)
+    daemon._welcome(ours)
+    path = tmp_path / "file"
+    path.write_text("x")
+    seen = snapshot.take([str(path)])
+    armed = daemon._fences.arm(str(path), seen, Allowance(5, 1, 100))
+    assert isinstance(armed, Armed)
+    try:
+        daemon._perform(Pass(1, b"first", 5))
+        data, (descriptor,), _, _ = socket.recv_fds(theirs, 100, 4)
+        os.close(descriptor)
+        assert data == b"first"
+        daemon._perform(Pass(2, b"nobody", 5))
+        daemon._perform(Pass(1, b"unknown", 6))
+        path.write_text("y")
+        daemon._perform(Pass(1, b"burnt", 5))
+        daemon._perform(Retire(5, clear=False))
+        daemon._perform(Pass(1, b"closed", 5))
+        with pytest.raises(BlockingIOError):
+            theirs.recv(100)
+    finally:
+        daemon._fences.close()
+        daemon._connections[1].cut()
+        theirs.close()
+    assert heard == [Burnt(5)]
 
 
 def test_a_peer_that_half_closes_is_gone(started: Start, peers: Connect) -> None:

@@ -62,7 +62,10 @@ def test_stdio_speaks_to_one_peer(world: World) -> None:
         theirs.close()
         peer = Peer.over(ours)
         peer.send(messages.hello(pid=1, client="t", cwd=None))
-        assert peer.hear("welcome")["pid"] == process.pid
+        welcome = peer.hear("welcome")
+        assert welcome["pid"] == process.pid
+        # Though it is a socket here: no descriptor is sent through stdout.
+        assert welcome["capabilities"] == []
         assert peer.diff(world)["set"]["A"] == "1"
         ours.shutdown(socket.SHUT_WR)
         _, said = process.communicate(timeout=20)
@@ -122,6 +125,18 @@ def test_another_view_of_the_filesystem_is_refused(started: Start) -> None:
         assert answer is not None
         assert answer["type"] == kind
         peer.close()
+
+
+@pytest.mark.parametrize(("mode", "expected"), [("auto", ["fence"]), ("off", [])])
+def test_it_tells_whether_it_gives_fences(
+    started: Start, mode: str, expected: list[str]
+) -> None:
+    """As it was told to; status says so too."""
+    peer = Peer(started(FENCE=mode).socket, greets=False)
+    peer.send(messages.hello(pid=1, client="t", cwd=None))
+    assert peer.hear("welcome")["capabilities"] == expected
+    assert peer.status()["fences"]["mode"] == mode
+    peer.close()
 
 
 def test_it_starts_again_after_kill(started: Start, peers: Connect) -> None:

@@ -5,16 +5,32 @@ from __future__ import annotations
 import os
 import stat
 import threading
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import anyio
 import anyio.lowlevel
 import pytest
 
-from envwatch.core.events import Event, Lines
-from envwatch.runtime.evaluator import Said
-from kernel_client import messages
+from envwatch.core.events import (
+    Allowance,
+    Arm,
+    Armed,
+    Burnt,
+    Compare,
+    Compared,
+    Evaluate,
+    Evaluated,
+    Event,
+    Fenced,
+    Key,
+    Lines,
+    NotArmed,
+    Snapshot,
+)
+from envwatch.runtime.evaluator import MAX_PATHS_INLINE, Evaluator, Said
+from envwatch.runtime.fence import Fences
+from kernel_client import messages, snapshot
 from tests.runtime.conftest import Peer
 from tests.support.daemons import Daemon, until
 from tests.support.planted import secret
@@ -273,3 +289,147 @@ def test_the_log_has_one_line_for_each_evaluation_and_no_value(
     assert '"outcome": "loaded"' in line
     assert '"kernels": 1' in line
     assert "s3cr3t" not in daemon.said
+
+
+# ------------------------------------------------------------------ fences
+
+
+class Bench:
+    """An evaluator with fences of its own, and a file below one of them."""
+
+    def __init__(self, folder: Path, tasks: anyio.abc.TaskGroup) -> None:
+        self.heard: list[Event] = []
+        self.fences = Fences(self.heard.append)
+        self.evaluator = Evaluator(
+            tasks, self.heard.append, fences=self.fences, concurrency=1, kill_s=60.0
+        )
+        self.path = folder / "file"
+        self.path.write_text("x")
+        self.seen = snapshot.take([str(self.path)])
+        self.key = Key("/direnv", str(self.path), "f")
+
+    async def next(self, kind: type[Event] | None = None) -> Event:
+        """Wait for the next event (of a kind); others before it are dropped."""
+        while True:
+            while not self.heard:
+                await anyio.lowlevel.checkpoint()
+            event = self.heard.pop(0)
+            if kind is None or isinstance(event, kind):
+                return event
+
+
+@pytest.fixture
+async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
+    """Give an evaluator; its fences are closed in the end."""
+    async with anyio.create_task_group() as tasks:
+        made = Bench(tmp_path, tasks)
+        yield made
+        made.fences.close()
+
+
+def other(seen: Snapshot) -> Snapshot:
+    """Give what a snapshot would be if everything had changed."""
+    return tuple((path, (0, 0, 0, 0, 0), None, None) for path, *_ in seen)
+
+
+async def test_what_a_quiet_fence_covers_is_not_looked_at(bench: Bench) -> None:
+    """Only the rest is; a fence that is burnt, or gone, covers nothing."""
+    key, wrong = bench.key, other(bench.seen)
+    bench.fences.arm(str(bench.path), bench.seen, Allowance(1, 1, 100))
+    bench.evaluator.compare(Compare(key, wrong, 1, ()))
+    bench.evaluator.compare(Compare(key, wrong, 1, bench.seen))
+    bench.evaluator.compare(Compare(key, wrong, 1, wrong))
+    bench.evaluator.compare(Compare(key, wrong))
+    bench.evaluator.compare(Compare(key, wrong, 2, ()))
+    same, changed = Compared(key, wrong), Compared(key, None)
+    assert bench.heard == [same, same, changed, changed, changed]
+    bench.heard.clear()
+    bench.path.write_text("y")
+    bench.evaluator.compare(Compare(key, wrong, 1, ()))
+    assert bench.heard == [changed]
+
+
+async def test_when_the_rest_has_changed_everything_is_compared(bench: Bench) -> None:
+    """It may be the same but for a ctime; what was found goes on."""
+    bench.fences.arm(str(bench.path), bench.seen, Allowance(1, 1, 100))
+    bench.evaluator.compare(Compare(bench.key, bench.seen, 1, other(bench.seen)))
+    assert bench.heard == [Compared(bench.key, bench.seen)]
+
+
+async def test_a_long_snapshot_with_a_fence_needs_no_thread(bench: Bench) -> None:
+    """Without one, or with a burnt one, the loop is not held by it."""
+    long = other(snapshot.take([f"/{n}" for n in range(MAX_PATHS_INLINE + 1)]))
+    bench.fences.arm(str(bench.path), bench.seen, Allowance(1, 1, 100))
+    bench.evaluator.compare(Compare(bench.key, long, 1, ()))
+    assert bench.heard == [Compared(bench.key, long)]
+    bench.heard.clear()
+    for effect in (Compare(bench.key, long), Compare(bench.key, long, 1, long)):
+        bench.evaluator.compare(effect)
+        assert bench.heard == []
+        assert await bench.next() == Compared(bench.key, None)
+    bench.path.write_text("y")
+    bench.evaluator.compare(Compare(bench.key, long, 1, ()))
+    assert bench.heard == []
+    assert await bench.next() == Compared(bench.key, None)
+
+
+async def test_a_fence_is_armed_and_listened_to(bench: Bench) -> None:
+    """Its number is that of the allowance, and its change comes as an event."""
+    bench.evaluator.arm(Arm(bench.key, bench.seen, Allowance(7, 1, 100)))
+    fenced = await bench.next()
+    assert isinstance(fenced, Fenced)
+    assert isinstance(fenced.fence, Armed)
+    assert (fenced.fence.number, fenced.fence.snapshot) == (7, bench.seen)
+    assert bench.key.root in fenced.fence.frame.decode()
+    bench.path.write_text("y")
+    assert await bench.next() == Burnt(7)
+    bench.evaluator.arm(Arm(bench.key, bench.seen, Allowance(8, 1, 100)))
+    refused = await bench.next()
+    assert isinstance(refused, Fenced)
+    assert isinstance(refused.fence, NotArmed)
+    assert (refused.fence.number, refused.fence.code) == (8, "changed")
+
+
+async def test_arming_that_fails_is_an_answer(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A bug costs the fence alone, and its text is not told."""
+
+    def fail(*_: object) -> None:
+        raise RuntimeError("not to be told")
+
+    monkeypatch.setattr(bench.fences, "arm", fail)
+    bench.evaluator.arm(Arm(bench.key, bench.seen, Allowance(7, 1, 100)))
+    expected = NotArmed(7, "inotify", "arming failed (RuntimeError)")
+    assert await bench.next() == Fenced(expected)
+
+
+async def test_an_evaluation_comes_with_its_fence(bench: Bench, world: World) -> None:
+    """Where one was asked for: armed, listened to, or the reason why not."""
+    root = world.envrc("w", "watch_file x\nexport A=1\n")
+    key = Key(world.direnv, str(root), "f")
+
+    async def evaluate(fence: Allowance | None, direnv: str = "") -> Evaluated:
+        used = key._replace(direnv=direnv or world.direnv)
+        effect = Evaluate(1, used, world.environ, (), waiting=True, fence=fence)
+        bench.evaluator.evaluate(effect)
+        ended = await bench.next(Evaluated)
+        assert isinstance(ended, Evaluated)
+        return ended
+
+    without = await evaluate(None)
+    assert (without.result.outcome, without.fence) == ("loaded", None)
+    ended = await evaluate(Allowance(3, 1, 1000))
+    assert isinstance(ended.fence, Armed)
+    assert ended.fence.number == 3
+    assert ended.fence.snapshot is ended.result.snapshot
+    assert str(world.path("w/x")) in [path for path, *_ in ended.fence.rest]
+    few = await evaluate(Allowance(4, 1000, 1000))
+    assert isinstance(few.fence, NotArmed)
+    assert (few.result.outcome, few.fence.code) == ("loaded", "few")
+    broken = await evaluate(Allowance(5, 1, 1000), "/nonexistent/direnv")
+    assert broken.result.snapshot is None
+    assert isinstance(broken.fence, NotArmed)
+    assert (broken.fence.number, broken.fence.code) == (5, "few")
+    world.write("w/.envrc", "export A=2\n")
+    assert await bench.next() == Burnt(3)

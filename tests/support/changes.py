@@ -284,6 +284,29 @@ CHANGES = tuple(
 )
 """Names of all of them."""
 
+WHOLE = frozenset(
+    {
+        "write",
+        "append",
+        "rewrite",
+        "truncate",
+        "allocate",
+        "send_file",
+        "copy_range",
+        "touch",
+        "touch_folder",
+        "replace",
+        "replace_root",
+        "edit_root",
+        "exchange",
+        "by_hard_link",
+        "by_open_file",
+        "write_target",
+        "replace_target",
+    }
+)
+"""Those that leave nothing to mend."""
+
 
 def _exchange(one: Path, other: Path) -> None:
     names = (os.fsencode(one), _AT_FDCWD, os.fsencode(other))

@@ -146,6 +146,7 @@ def settings_of(
     direnv: str | None = None,
     wait_s: float = 600.0,
     kill_s: float = 3600.0,
+    fence: str = "auto",
 ) -> Settings:
     """Give settings that use a sidecar that listens, or (None) none at all."""
     return Settings(
@@ -154,6 +155,7 @@ def settings_of(
         direnv=direnv,
         wait_s=wait_s,
         kill_s=kill_s,
+        fence=fence,
     )
 
 
