@@ -14,6 +14,7 @@ from typing import Any
 
 from bench import table
 from bench.edits import edit
+from bench.fences import fences
 from bench.herd import herd
 from bench.hook import hook
 from bench.idle import idle
@@ -25,6 +26,7 @@ from bench.worlds import INTERRUPTS, World
 
 PARTS: dict[str, Callable[..., Iterator[Row]]] = {
     "hook": hook,
+    "fence": fences,
     "leave": leave,
     "edit": edit,
     "herd": herd,

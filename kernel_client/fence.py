@@ -54,8 +54,8 @@ class Fence:
     """
 
     __slots__ = (
-        "_close_with",
         "born",
+        "close_with",
         "descriptor",
         "digest",
         "is_burnt",
@@ -72,7 +72,7 @@ class Fence:
         rest: Iterable[str],
         close_with: Callable[[int], None] = os.close,
     ) -> None:
-        self._close_with = close_with
+        self.close_with = close_with
         self.root = root
         self.descriptor = descriptor
         self.digest = digest
@@ -111,7 +111,7 @@ class Fence:
         if _leads(mounts).endswith("/mountinfo"):
             os.close(mounts)
         if _leads(descriptor) == _INOTIFY:
-            self._close_with(descriptor)
+            self.close_with(descriptor)
 
 
 _INOTIFY = "anon_inode:inotify"
@@ -238,6 +238,10 @@ class Fences:
 
         A pool of short-lived children would use up the user's instances.
         """
+        for fence in (self._held, self._pending):
+            if fence is not None:
+                # Not the last copy, and no thread is to be started in a child.
+                fence.close_with = os.close
         self.close()
         self._is_copy = True
 

@@ -173,6 +173,32 @@ def test_one_capable_kernel_is_enough(guarded: Make) -> None:
     assert change(p).fence is not None
 
 
+def test_a_capable_kernel_over_another_base_is_not_enough(guarded: Make) -> None:
+    """It could not use a fence of this key, nor ask for one here."""
+    p = guarded()
+    p.attach(1, fences=True)
+    load(p, 1, watches=None)
+    p.environment = {"HOME": "/h", "OTHER": "base"}
+    p.attach(2)
+    p.export(2)
+    assert p.evaluate().fence is None
+
+
+def test_a_kernel_without_the_capability_is_not_heard(guarded: Make) -> None:
+    """Also where another one could be given what it asks for."""
+    p = guarded()
+    p.attach(1)
+    p.attach(2, fences=True)
+    for session in (1, 2):
+        p.export(session)
+    p.evaluate()
+    ask(p, 1)
+    assert not p.take(Arm)
+    ask(p, 2)
+    p.arm()
+    assert [each.session for each in p.take(Pass)] == [2]
+
+
 def test_one_at_a_time_is_armed_for_a_key(guarded: Make) -> None:
     """What is armed already is waited for, whoever began it."""
     p = guarded()
@@ -372,10 +398,11 @@ def test_a_fence_that_burns_soon_is_not_armed_again_at_once(guarded: Make) -> No
     assert third - second >= 2 * (second - first)
     # The next ones last: then the pace is the first again.
     burn(100.0, 5)
-    before = p.now
-    assert burn(CALM_S, 6) == before, "at once"
-    before = p.now
-    assert burn(0.1, 7) == before
+    p.now = 1000.0
+    assert burn(CALM_S, 6) == 1000.0, "at once"
+    assert burn(0.1, 7) == 1000.0 + CALM_S
+    waited = burn(0.1, 8) - 1000.0 - CALM_S
+    assert waited == pytest.approx(FIRST_PAUSE_S, abs=0.6)
 
 
 def test_an_evaluation_begins_anew(guarded: Make) -> None:
@@ -469,6 +496,7 @@ def test_nothing_is_armed_where_nothing_is_watched(guarded: Make) -> None:
     ask(p, 1)
     tick(p, 100.0)
     assert not p.take(Arm)
+    assert p.hub.fences._asked == {}
 
 
 # ------------------------------------------------------------------ bounds
@@ -490,6 +518,13 @@ def test_at_the_limit_what_is_in_use_stays(guarded: Make) -> None:
     told = fences_of(p)
     assert (told["armed"], told["limit"], told["reason"]) == (2, 2, LIMIT)
     assert not p.take(Retire)
+    # Who asks in vain asks again: nothing is armed for it unasked.
+    ask(p, 3, C)
+    p.give(Closed(1))
+    tick(p, IN_USE_S)
+    assert not p.take(Arm)
+    ask(p, 3, C)
+    assert p.arm().key.root == C
 
 
 def test_at_the_limit_the_one_that_is_not_used_goes(guarded: Make) -> None:
@@ -521,6 +556,17 @@ def test_a_fence_that_nobody_holds_is_closed_for_another(guarded: Make) -> None:
     p.now = IN_USE_S
     assert load(p, 3, C) == 3
     assert p.take(Retire) == [Retire(1, clear=False)]
+
+
+def test_of_those_that_are_not_used_the_oldest_goes(guarded: Make) -> None:
+    """By when it was used, not by when it was armed."""
+    p = guarded()
+    three(p)
+    p.now = 1.0
+    tell(p, 1, A)
+    p.now = 10 * IN_USE_S
+    load(p, 3, C)
+    assert p.take(Retire) == [Retire(2, clear=True)]
 
 
 def test_giving_is_using(guarded: Make) -> None:
@@ -868,12 +914,17 @@ def test_a_new_fence_takes_the_place_of_the_old_one(guarded: Make) -> None:
 def test_nothing_is_left_of_a_key_that_nobody_has_loaded(guarded: Make) -> None:
     """A sidecar lives for months, and every environment makes keys."""
     p = guarded()
-    p.attach(1, fences=True)
+    p.attach(1, 2, fences=True)
     load(p, 1)
     p.give(Burnt(1))
     ask(p, 1)
     p.arm()
+    p.give(Burnt(2))
+    ask(p, 1)
+    assert not p.take(Arm), "it has to wait"
+    load(p, 2, A)
     p.give(Closed(1))
+    p.give(Closed(2))
     fences = p.hub.fences
     left = (fences._fences, fences._gone, fences._arming, fences._asked, fences._paces)
     assert left == ({}, {}, {}, {}, {})

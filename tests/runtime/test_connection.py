@@ -306,9 +306,13 @@ async def test_a_descriptor_does_not_wait(pair: Pair) -> None:
     filled = pair.fill()
     pair.connection.send(b"waits\n")
     pair.connection.send_descriptor(b"fence\n", 0)
+    # There is room now, and what waits has not been sent yet.
+    early, _ = pair.read(filled // 2)
+    assert len(early) == filled // 2
+    pair.connection.send_descriptor(b"fence\n", 0)
     pair.connection.send(b"waits too\n")
     data, where = await pair.drain()
-    assert data[filled:] == b"waits\nwaits too\n"
+    assert (early + data)[filled:] == b"waits\nwaits too\n"
     assert where == []
 
 

@@ -396,6 +396,7 @@ async def test_arming_that_fails_is_an_answer(
     """A bug costs the fence alone, and its text is not told."""
 
     def fail(*_: object) -> None:
+        """Have a bug."""
         raise RuntimeError("not to be told")
 
     monkeypatch.setattr(bench.fences, "arm", fail)
@@ -410,6 +411,7 @@ async def test_an_evaluation_comes_with_its_fence(bench: Bench, world: World) ->
     key = Key(world.direnv, str(root), "f")
 
     async def evaluate(fence: Allowance | None, direnv: str = "") -> Evaluated:
+        """Evaluate to the end."""
         used = key._replace(direnv=direnv or world.direnv)
         effect = Evaluate(1, used, world.environ, (), waiting=True, fence=fence)
         bench.evaluator.evaluate(effect)

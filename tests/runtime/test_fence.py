@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 import subprocess
@@ -79,10 +80,12 @@ def instances(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
     real = arming._instance
 
     def instance() -> int:
+        """Make one, and note it."""
         made.append(real())
         return made[-1]
 
     def count() -> int:
+        """Count those that are not closed."""
         return sum(map(is_instance, set(made)))
 
     monkeypatch.setattr(arming, "_instance", instance)
@@ -246,6 +249,7 @@ async def test_a_change_meanwhile_is_no_fence(
         real = arming.arm
 
         def arm(*arguments: object) -> arming.Armed:
+            """Arm, and change something before it is compared."""
             made = real(*arguments)  # type: ignore[arg-type]
             (root.parent / "a").unlink()
             return made
@@ -266,6 +270,7 @@ async def test_a_comparison_that_fails_is_no_fence(
     """Nor is its descriptor left behind."""
 
     def compare(seen: Snapshot) -> Snapshot:
+        """Fail as on a path that is closed."""
         raise OSError
 
     monkeypatch.setattr(snapshot, "compare", compare)
@@ -433,16 +438,22 @@ async def test_a_burnt_fence_can_be_retired(
     await until(lambda: not is_instance(descriptor))
 
 
-async def test_in_the_end_nothing_is_open(heard: list[Event], root: Path) -> None:
+async def test_in_the_end_nothing_is_open(
+    heard: list[Event], root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Neither what is in use nor what was to be closed later, nor the table."""
+    monkeypatch.setattr(fence_module, "CLOSE_AFTER_S", 10.0**6)
     before = set(os.listdir("/proc/self/fd"))
     fences = Fences(heard.append)
     for number in (1, 2, 3):
         armed(fences, root, number)
     fences.retire(2, clear=False)
     # Three instances, the table of mounts, and what waits for it.
-    assert len(set(os.listdir("/proc/self/fd")) - before) == 5
+    open_now = set(os.listdir("/proc/self/fd")) - before
+    assert len(open_now) == 5
     fences.close()
+    loop = asyncio.get_running_loop()
+    assert not any(loop.remove_reader(int(each)) for each in open_now)
     await until(lambda: set(os.listdir("/proc/self/fd")) <= before)
     fences.close()
     write(root)
@@ -483,6 +494,7 @@ async def test_without_a_table_of_mounts_there_are_fences(
     """Where /proc is closed to us, kernels look after themselves."""
 
     def closed() -> None:
+        """Have no table."""
         raise PermissionError
 
     monkeypatch.setattr(fence_module, "Mounts", closed)
