@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from os import access, getcwd
 from pathlib import Path
 
-from bench.hook import TIMES
+from bench.hook import DEPTH, TIMES
 from bench.measures import (
     CannotRunError,
     Ratio,
@@ -75,12 +75,16 @@ def _row(what: str, target: str, ratio: Ratio, met: bool | None) -> Row:  # noqa
 
 
 def _watching(world: World, count: int) -> Path:
-    folder = world.workspace(f"w{count}", "watch_dir src\nexport FOO=1\n")
+    up = DEPTH - len(world.top.parts) + 1 - 3
+    above = "/".join(["p"] * up)
+    folder = world.workspace(f"{above}/w{count}", "watch_dir src\nexport FOO=1\n")
     inside = folder / "src"
     inside.mkdir()
     for number in range(count):
         (inside / str(number)).write_text("")
-    return folder
+    deep = folder / "a" / "b"
+    deep.mkdir(parents=True)
+    return deep
 
 
 def _client(world: World, folder: Path, settings: Settings) -> Client:

@@ -138,6 +138,7 @@ class Fences:
         self._held: Fence | None = None
         self._covered: tuple[Snapshot, Fence, frozenset[str]] | None = None
         self._is_copy = False
+        self._is_elsewhere = False
         self._ask_at = 0.0
         self._pause_s = FIRST_PAUSE_S
         self._told_at = 0.0
@@ -149,6 +150,7 @@ class Fences:
         self._drop_pending()
         if frame["view"] != view():
             os.close(descriptor)
+            self._is_elsewhere = True
             return
         rest = [path for path in frame["rest"] if isinstance(path, str)]
         try:
@@ -259,6 +261,9 @@ class Fences:
     def _is_wanted(self, snapshot: Snapshot, link: Link | None) -> bool:
         is_shared = _gives(link)
         if self._settings.fence == names.OFF or (self._is_copy and not is_shared):
+            return False
+        if is_shared and self._is_elsewhere:
+            # Its fences are of no use here, and never will be.
             return False
         least = MIN_PATHS if is_shared else MIN_PATHS_OWN
         if self._is_eager:

@@ -47,6 +47,7 @@ class Check:
     snapshot: Snapshot = field(repr=False)
     waiters: Waiters = field(default_factory=dict[Waiter, None])
     again: bool = False
+    by_stat: bool = False
 
 
 @dataclass(slots=True)
@@ -130,6 +131,7 @@ class Answers:
         check = self._checks.get(key)
         if check is not None:
             check.again = True
+            check.by_stat |= by_stat
             return
         self._check(key, watched.snapshot, by_stat=by_stat)
 
@@ -159,7 +161,7 @@ class Answers:
             else:
                 self._again(waiter, key, now)
         if check.again:
-            self.check(key)
+            self.check(key, by_stat=check.by_stat)
 
     def _check(self, key: Key, snapshot: Snapshot, *, by_stat: bool = False) -> Check:
         check = self._checks.get(key)

@@ -156,9 +156,13 @@ class Fenced:
 
 @dataclass(frozen=True, slots=True)
 class Burnt:
-    """A fence tells that something may have changed."""
+    """A fence tells that something may have changed.
+
+    `wanted_by`: the session that it was to be sent to (answers `Pass`).
+    """
 
     number: int
+    wanted_by: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,8 @@ CLEAR_AFTER_S = 5.0
 OFF = "off"
 ALWAYS = "always"
 
+_NO_WATCHES = "a tenth of fs.inotify.max_user_watches is in use"
+
 _SHORT = frozenset({"instances", "watches", "inotify"})
 
 
@@ -144,22 +146,36 @@ class Fences:
             return None
         if not any(session.can_fence for session in self.sessions.having(key)):
             return None
-        others = len(self._fences) + len(self._arming) - (key in self._fences)
-        if others >= bounds.max_fences:
-            oldest = min(self._fences.values(), key=lambda fence: fence.used)
-            held = others + len(self._gone)
-            if now - oldest.used < IN_USE_S or held >= bounds.max_held:
-                self.reason = f"{bounds.max_fences} fences are the limit"
-                return None
-            self._retire(oldest, now, at_once=True)
+        if not self._has_room(key, now):
+            self.reason = f"{bounds.max_fences} fences are the limit"
+            return None
         left = bounds.max_watches - self.watches
         if left <= 0:
-            self.reason = "a tenth of fs.inotify.max_user_watches is in use"
+            self.reason = _NO_WATCHES
             return None
         self._numbers += 1
         self._arming[self._numbers] = key
         least = 1 if bounds.mode == ALWAYS else bounds.min_paths
         return Allowance(self._numbers, least, left)
+
+    def _has_room(self, key: Key, now: float) -> bool:
+        """Tell whether there may be one more fence; one may go for it."""
+        bounds, arming = self.bounds, set(self._arming.values())
+        # Each may stay in kernels' hands when the next one of its key is there.
+        if len(self._fences) + len(self._arming) + len(self._gone) >= bounds.max_held:
+            return False
+        others = (self._fences.keys() | arming) - {key}
+        if len(others) < bounds.max_fences:
+            return True
+        idle = [
+            fence
+            for fence in self._fences.values()
+            if fence.key not in arming and now - fence.used >= IN_USE_S
+        ]
+        if not idle:
+            return False
+        self._retire(min(idle, key=lambda fence: fence.used), now, at_once=True)
+        return True
 
     def armed_anew(self, fence: Armed | NotArmed, now: float, *, is_used: bool) -> None:
         """Take in the fence of an evaluation; `is_used` False: nobody wants it now."""
@@ -181,10 +197,15 @@ class Fences:
         if key is None or not is_used or not self.sessions.is_loaded(key):
             self.out.append(Retire(fence.number, clear=False))
             return
-        self.reason = None
         old = self._fences.get(key)
         if old is not None:
             self._retire(old, now)
+        if self.watches + fence.watches > self.bounds.max_watches:
+            # Another one was armed meanwhile.
+            self.reason = _NO_WATCHES
+            self.out.append(Retire(fence.number, clear=False))
+            return
+        self.reason = None
         self._fences[key] = Fence(key, fence, now, now)
         for number in asked:
             session = self.sessions.get(number)
@@ -206,17 +227,13 @@ class Fences:
             if fence is not None:
                 fence.used = now
             return
-        had = session.fence
         self.release(session)
-        if fence is not None and fence.number == had:
-            # It is of no use to that kernel, whatever we have heard by now.
-            self._retire(fence, now)
-            fence = None
         if fence is not None:
+            # Perhaps once more: it may not have reached that kernel. One that is
+            # burnt is not sent, and comes back by `burnt`.
             self._pass(fence, session, now)
             return
-        self._asked.setdefault(key, set()).add(session.number)
-        self._arm(key, now)
+        self._want(session, key, now)
 
     def release(self, session: Session) -> None:
         """A session has no fence any more."""
@@ -238,12 +255,20 @@ class Fences:
 
     # ------------------------------------------------------------ ends
 
-    def burnt(self, number: int, now: float) -> None:
-        """Something may have changed under a fence."""
-        for fence in self._fences.values():
-            if fence.number == number:
-                self._retire(fence, now)
-                return
+    def burnt(self, number: int, wanted_by: int | None, now: float) -> None:
+        """Something may have changed under a fence.
+
+        `wanted_by` is the session that it was to be sent to just now.
+        """
+        session = None if wanted_by is None else self.sessions.get(wanted_by)
+        if session is not None and session.fence == number:
+            self.release(session)
+        fence = next((each for each in self if each.number == number), None)
+        if fence is None:
+            return
+        self._retire(fence, now)
+        if session is not None and session.loaded == fence.key:
+            self._want(session, fence.key, now)
 
     def burn_all(self, now: float) -> None:
         """Mounts have changed: paths may lead elsewhere now."""
@@ -253,10 +278,10 @@ class Fences:
     def drop(self, key: Key, now: float) -> None:
         """Nobody has this key loaded any more."""
         self._asked.pop(key, None)
-        self._paces.pop(key, None)
         fence = self._fences.get(key)
         if fence is not None:
             self._retire(fence, now)
+        self._paces.pop(key, None)
 
     def tick(self, now: float) -> None:
         """Arm what had to wait; take back watches that are of no use."""
@@ -267,6 +292,10 @@ class Fences:
                 self._clear(fence)
 
     # ------------------------------------------------------------ within
+
+    def _want(self, session: Session, key: Key, now: float) -> None:
+        self._asked.setdefault(key, set()).add(session.number)
+        self._arm(key, now)
 
     def _arm(self, key: Key, now: float) -> None:
         pace = self._paces.setdefault(key, Pace())
@@ -296,6 +325,7 @@ class Fences:
 
     def _retire(self, fence: Fence, now: float, *, at_once: bool = False) -> None:
         del self._fences[fence.key]
+        self.reason = None
         pace = self._paces.setdefault(fence.key, Pace())
         lasted = now - fence.born >= CALM_S
         pace.pause_s = FIRST_PAUSE_S if lasted else min(LAST_PAUSE_S, pace.pause_s * 2)

@@ -123,8 +123,8 @@ class Hub:
                 self.answers.evaluated(number, result, fence, now)
             case Fenced(fence):
                 self.fences.armed(fence, now)
-            case Burnt(number):
-                self.fences.burnt(number, now)
+            case Burnt(number, wanted_by):
+                self.fences.burnt(number, wanted_by, now)
             case Mounted():
                 self.fences.burn_all(now)
                 self._compare_all()

@@ -214,7 +214,7 @@ class Daemon:
 
     def _pass(self, number: int, data: bytes, fence: int) -> None:
         connection = self._connections.get(number)
-        descriptor = self._fences.descriptor(fence)
+        descriptor = self._fences.descriptor(fence, number)
         if connection is not None and descriptor is not None:
             connection.send_descriptor(data, descriptor)
 

@@ -89,13 +89,13 @@ class Fences:
             number = outcome.number
             self._loop.add_reader(armed.descriptor, self._burn, number)
 
-    def descriptor(self, number: int) -> int | None:
+    def descriptor(self, number: int, session: int) -> int | None:
         """Give the descriptor of one that is quiet; tells of one that is not."""
         armed = self._armed.get(number)
         if armed is None:
             return None
         if not armed.is_quiet():
-            self._burn(number)
+            self._burn(number, session)
             return None
         return armed.descriptor
 
@@ -134,10 +134,10 @@ class Fences:
             self._mounts.close()
             self._mounts = None
 
-    def _burn(self, number: int) -> None:
+    def _burn(self, number: int, wanted_by: int | None = None) -> None:
         # It stays readable for ever.
         self._loop.remove_reader(self._armed[number].descriptor)
-        self._handle(Burnt(number))
+        self._handle(Burnt(number, wanted_by))
 
     def _listen_to_mounts(self) -> None:
         with contextlib.suppress(OSError):

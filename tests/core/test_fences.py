@@ -215,6 +215,7 @@ def test_one_at_a_time_is_armed_for_a_key(guarded: Make) -> None:
     p.now = 100.0
     evaluate = change(p)
     assert evaluate.fence is not None
+    p.give(Burnt(arm.fence.number))
     ask(p, 1)
     tick(p, 200.0)
     assert not p.take(Arm)
@@ -425,17 +426,34 @@ def test_an_evaluation_begins_anew(guarded: Make) -> None:
     assert p.take(Arm)
 
 
-def test_a_fence_that_was_of_no_use_goes(guarded: Make) -> None:
-    """A kernel that asks though it has the fence has found it burnt, or not its own."""
+def test_a_fence_is_passed_once_more(guarded: Make) -> None:
+    """A kernel that asks though it was passed one may not have got it."""
+    p = guarded()
+    p.attach(1, 2, fences=True)
+    assert load(p, 1) == 1
+    p.export(2)
+    p.compare(same=True)
+    ask(p, 1)
+    passes = [(each.session, each.fence) for each in p.take(Pass)]
+    assert passes == [(1, 1), (2, 1), (1, 1)]
+    assert not p.take(Retire), "the other one uses it"
+
+
+def test_a_burnt_fence_that_is_wanted_is_armed_anew(guarded: Make) -> None:
+    """It was found burnt when it was to be sent: the next one goes to who asked."""
     p = guarded()
     p.attach(1, fences=True)
     assert load(p, 1) == 1
     p.now = 1.0
     ask(p, 1)
+    p.give(Burnt(1, 1))
     assert p.take(Retire) == [Retire(1, clear=False)]
     arm = p.arm()
     assert arm.fence.number == 2
-    assert [each.fence for each in p.take(Pass)] == [1, 2]
+    assert p.take(Pass)[-1].fence == 2
+    p.give(Burnt(9, 1))
+    p.give(Burnt(2, 7))
+    assert not p.take(Arm)
 
 
 def test_who_has_an_older_fence_is_passed_the_new_one(guarded: Make) -> None:

@@ -116,7 +116,7 @@ def armed(fences: Fences, root: Path, number: int = 1) -> int:
     """Arm a fence, and listen to it; gives its descriptor."""
     outcome = fences.arm(str(root), seen(root), Allowance(number, 1, 1000))
     fences.guard(outcome)
-    descriptor = fences.descriptor(number)
+    descriptor = fences.descriptor(number, 1)
     assert descriptor is not None
     return descriptor
 
@@ -169,7 +169,7 @@ async def test_what_was_armed_is_told(fences: Fences, root: Path) -> None:
         "rest": ["/proc/version"],
         "view": fence.view(),
     }
-    descriptor = fences.descriptor(1)
+    descriptor = fences.descriptor(1, 1)
     assert descriptor is not None
     assert outcome.watches == watches(descriptor) > len(covered)
 
@@ -201,7 +201,7 @@ async def test_where_it_is_worth_one(
     fences.guard(outcome)
     assert outcome.number == 1
     assert (outcome.code if isinstance(outcome, NotArmed) else None) == code
-    assert (fences.descriptor(1) is None) == (code is not None)
+    assert (fences.descriptor(1, 1) is None) == (code is not None)
     assert fences.is_quiet(1) == (code is None)
 
 
@@ -360,10 +360,10 @@ async def test_a_burnt_descriptor_is_given_to_nobody(
     """It is told of at once, before the loop comes round, and not again by it."""
     armed(fences, root)
     write(root)
-    assert fences.descriptor(1) is None
-    assert heard == [Burnt(1)]
+    assert fences.descriptor(1, 4) is None
+    assert heard == [Burnt(1, 4)]
     await turn()
-    assert heard == [Burnt(1)]
+    assert heard == [Burnt(1, 4)]
 
 
 async def test_each_fence_tells_of_itself(
@@ -378,8 +378,8 @@ async def test_each_fence_tells_of_itself(
     write(root)
     await until(lambda: bool(heard))
     assert heard == [Burnt(7)]
-    assert fences.descriptor(8) is not None
-    assert fences.descriptor(9) is None
+    assert fences.descriptor(8, 1) is not None
+    assert fences.descriptor(9, 1) is None
     assert not fences.is_quiet(9)
 
 
@@ -394,7 +394,7 @@ async def test_a_retired_fence_is_closed_and_silent(
     copy = os.dup(descriptor)
     try:
         fences.retire(1, clear=False)
-        assert fences.descriptor(1) is None
+        assert fences.descriptor(1, 1) is None
         assert not fences.is_quiet(1)
         await until(lambda: not is_instance(descriptor))
         assert watches(copy) > 0
