@@ -382,7 +382,7 @@ async def test_only_a_quiet_fence_is_passed(tmp_path: Path) -> None:
         daemon._fences.close()
         daemon._connections[1].cut()
         theirs.close()
-    assert heard == [Burnt(5)]
+    assert heard == [Burnt(5, 1)]
 
 
 def test_a_peer_that_half_closes_is_gone(started: Start, peers: Connect) -> None:
