@@ -176,7 +176,6 @@ class Link:
     def _read(self) -> bytes:
         if self._on_fence is None:
             return self._socket.recv(_CHUNK_BYTES)
-        import array
         import socket
 
         data, ancillary, _, _ = self._socket.recvmsg(
@@ -184,9 +183,7 @@ class Link:
         )
         for level, kind, passed in ancillary:
             if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
-                numbers = array.array("i")
-                numbers.frombytes(passed[: len(passed) // 4 * 4])
-                self._descriptors += numbers
+                self._descriptors += memoryview(passed).cast("i")
         if len(self._descriptors) > _MAX_DESCRIPTORS:
             raise ProtocolError("shape", "descriptors without their frames")
         return data
