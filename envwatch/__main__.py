@@ -4,6 +4,7 @@ An error is one line on stderr that says what to do; its class has its exit code
 
     2    the command line cannot be understood
     64   a setting or an option has a value that cannot be used
+    65   a file is not what it should be
     69   there is no direnv, or no sidecar that can be used
     70   a bug of envwatch; ENVWATCH_DEBUG=1 shows where
     74   the output cannot be written
@@ -13,22 +14,20 @@ An error is one line on stderr that says what to do; its class has its exit code
     141  whoever read the output has gone
 
 What a command tells with its own exit code is in its module: `commands/status.py`
-has the table of states, `commands/doctor.py` and `commands/demo.py` exit 1.
+has the table of states, `execution.py` that of refusals, `commands/doctor.py` and
+`commands/demo.py` exit 1.
 """
 
 from __future__ import annotations
 
-import errno
 import os
 import sys
-from collections.abc import Sequence
 
-import click
-from click.shell_completion import shell_complete
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
-from envwatch.cli import cli
-from envwatch.commands.completion import COMPLETION_VARIABLE
-from kernel_client.errors import DirenvError, SettingError, SidecarError
+    import click
 
 USAGE = 2
 CONFIG = 64
@@ -45,8 +44,17 @@ _OF_SIDECAR = {"unsafe": REFUSED, "silent": TEMPORARY, "closed": TEMPORARY}
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; give its exit code."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    if given[:1] == ["exec"] and "_ENVWATCH_COMPLETE" not in os.environ:
+        # It stands before every program of somebody's: what only the other
+        # commands need (click above all) would cost more than its work.
+        from envwatch import execution
+
+        return execution.main(given[1:])
+    import click
+
     try:
-        code = _run(arguments)
+        code = _run(given)
         sys.stdout.flush()
     except BrokenPipeError:
         # Whatever is still buffered must not fail once more at exit.
@@ -59,13 +67,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code
 
 
-def _run(arguments: Sequence[str] | None) -> int:
+def _run(given: list[str]) -> int:
     """Do what `cli.main()` does, but for its own ways to say and to exit."""
+    import errno
+
+    import click
+    from click.shell_completion import shell_complete
+
+    from envwatch.cli import cli
+    from envwatch.commands.completion import COMPLETION_VARIABLE
+
     try:
         asked = os.environ.get(COMPLETION_VARIABLE)
         if asked:
             return shell_complete(cli, {}, "envwatch", COMPLETION_VARIABLE, asked)
-        given = list(sys.argv[1:] if arguments is None else arguments)
         with cli.make_context("envwatch", given) as context:
             code = cli.invoke(context)
     except click.exceptions.Exit as ended:
@@ -92,7 +107,10 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 def told(error: Exception) -> tuple[int, str]:
     """Give the exit code of an error, and the line that says what to do."""
+    import click
+
     from envwatch.errors import EnvwatchError
+    from kernel_client.errors import DirenvError, SettingError, SidecarError
 
     if isinstance(error, click.ClickException):
         return USAGE, _usage(error)

@@ -2,7 +2,9 @@
 
     EnvwatchError        70  a bug, when nothing more exact is known
     ├── ConfigError      64  a setting that cannot be used
+    ├── BadFile          65  a file that is not what it should be
     ├── NoSidecar        69  nobody listens
+    ├── NotWritten       74  a file cannot be written
     ├── Temporary        75  works when tried again later
     │   └── AlreadyListening
     └── Refused          77  not allowed, or not safe
@@ -29,10 +31,22 @@ class ConfigError(EnvwatchError):
     exit_code = 64
 
 
+class BadFile(EnvwatchError):  # noqa: N818 - named after what it is
+    """A file cannot be read, or is not what it should be; it was left as it is."""
+
+    exit_code = 65
+
+
 class NoSidecar(EnvwatchError):  # noqa: N818 - named after what there is not
     """No sidecar listens where one was expected."""
 
     exit_code = 69
+
+
+class NotWritten(EnvwatchError):  # noqa: N818 - named after what did not happen
+    """A file could not be written; it was left as it is."""
+
+    exit_code = 74
 
 
 class Temporary(EnvwatchError):  # noqa: N818 - a class of errors, as sysexits names it

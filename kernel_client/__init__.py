@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from kernel_client.client import Client
 from kernel_client.errors import (
+    CommandError,
     DirenvError,
     Error,
     ProtocolError,
@@ -20,9 +21,11 @@ from kernel_client.errors import (
 )
 from kernel_client.result import Result
 from kernel_client.settings import Settings
+from kernel_client.wrapping import wrap_argv, wrap_bash
 
 __all__ = [
     "Client",
+    "CommandError",
     "DirenvError",
     "Error",
     "ProtocolError",
@@ -34,6 +37,8 @@ __all__ = [
     "prefetch",
     "refresh",
     "reload",
+    "wrap_argv",
+    "wrap_bash",
 ]
 
 _default: list[Client] = []

@@ -20,9 +20,9 @@ from __future__ import annotations
 import os
 import sys
 from _thread import RLock
+from _weakref import ref
 from os import access, getcwd, lstat, stat
 from time import monotonic
-from weakref import ref
 
 from kernel_client import (
     environment as env,
@@ -75,6 +75,8 @@ class Client:
         `sys.stderr` as it is then.
     settings
         `Settings`; by default read from the environment.
+    folder
+        Absolute path of the folder to follow in place of the working folder.
 
     One client for one environment. Threads may share it; a forked child gets a
     client that works on its own.
@@ -86,8 +88,10 @@ class Client:
         *,
         output: Callable[[str], None] | None = None,
         settings: Settings | None = None,
+        folder: str | None = None,
     ) -> None:
         self._output = output
+        self._folder = folder
         self._shown: list[str] = []
         self._said_before = ""
         self._muted: list[str] | None = None
@@ -323,7 +327,7 @@ class Client:
 
     def _walk(self) -> Walk:
         try:
-            folder: str | None = getcwd()
+            folder = self._folder or getcwd()
         except OSError:
             # The working folder was deleted: nothing is above it.
             folder = None

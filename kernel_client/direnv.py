@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import os
 import time
-from contextlib import suppress
 
 from kernel_client.errors import DirenvError
 from kernel_client.holders import has_children, pipe_holders
@@ -117,9 +116,11 @@ def export(
     )
 
 
-def version(direnv: str, environ: Mapping[str, str]) -> str:
+def version(
+    direnv: str, environ: Mapping[str, str], *, limit_s: float = STATUS_TIMEOUT_S
+) -> str:
     """Give direnv's version, such as `2.37.1`; raises DirenvError."""
-    run = _run([direnv, "version"], "/", environ, STATUS_TIMEOUT_S)
+    run = _run([direnv, "version"], "/", environ, limit_s)
     text = run.stdout.decode(errors="replace").strip()
     if run.how != ENDED or run.code != 0 or not text or "\n" in text:
         raise DirenvError(f"{direnv} does not tell its version")
@@ -325,8 +326,7 @@ class _Reading:
             self._alone_since = None
             holders = pipe_holders(self.process.pid)
             for pid in holders:
-                with suppress(ProcessLookupError, PermissionError):
-                    os.kill(pid, _SIGKILL)
+                _kill(os.kill, pid)
             if holders:
                 self._line(
                     b"envwatch: a background process of the file kept direnv waiting"
@@ -349,6 +349,13 @@ def _read(descriptor: int) -> bytes | None:
 
 def _end(process: subprocess.Popen[bytes]) -> None:
     """Kill the whole process group and reap direnv itself."""
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, _SIGKILL)
+    _kill(os.killpg, process.pid)
     process.wait()
+
+
+def _kill(how: Callable[[int, int], None], pid: int) -> None:
+    """Kill what may be gone, or somebody else's, by now."""
+    try:
+        how(pid, _SIGKILL)
+    except (ProcessLookupError, PermissionError):
+        return

@@ -67,13 +67,21 @@ def _matcher(patterns: tuple[str, ...]) -> Callable[[str], Any]:
     """Give one test for all patterns: an environment has hundreds of names."""
     found = _matchers.get(patterns)
     if found is None:
-        import re
-        from fnmatch import translate
-
-        # No pattern at all must match nothing.
-        either = "|".join(map(translate, patterns)) or r"(?!)"
-        found = _matchers[patterns] = re.compile(either).match
+        found = _matchers[patterns] = _made(patterns)
     return found
+
+
+def _made(patterns: tuple[str, ...]) -> Callable[[str], Any]:
+    prefixes = tuple(pattern[:-1] for pattern in patterns if pattern[-1:] == "*")
+    if len(prefixes) == len(patterns) and not any(
+        special in prefix for prefix in prefixes for special in "*?["
+    ):
+        # Beginnings of names, as most are: importing `re` costs milliseconds.
+        return lambda name: name.startswith(prefixes)
+    import re
+    from fnmatch import translate
+
+    return re.compile("|".join(map(translate, patterns))).match
 
 
 def take_back(environ: Mapping[str, str], put_back: PutBack | None) -> Environment:
@@ -106,12 +114,21 @@ def passed(base: Mapping[str, str], withheld: Iterable[str] = ()) -> Environment
 
 def fingerprint(environment: Mapping[str, str]) -> str:
     """Give the SHA-256 in hexadecimal that PROTOCOL.md defines."""
-    from hashlib import sha256
-
     pairs = sorted(
         (name.encode(), value.encode()) for name, value in environment.items()
     )
-    return sha256(b"".join(b"%b=%b\0" % pair for pair in pairs)).hexdigest()
+    return _sha256(b"".join(b"%b=%b\0" % pair for pair in pairs))
+
+
+def _sha256(data: bytes) -> str:
+    """Do what hashlib does, without the milliseconds in which that loads OpenSSL."""
+    for name in ("_sha2", "_sha256", "hashlib"):
+        try:
+            digest: str = __import__(name).sha256(data).hexdigest()
+        except ImportError:
+            continue
+        return digest
+    raise AssertionError("hashlib is always there")
 
 
 def put_back_of(

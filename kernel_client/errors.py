@@ -5,10 +5,12 @@
     │   └── FrameTooLong   a frame passed the size limit
     ├── SidecarError       no sidecar that can be used, with the reason
     ├── SettingError       a setting that cannot be read
+    ├── CommandError       no `envwatch` command to wrap a program with
     ├── DirenvError        direnv could not be started or gave no answer
     └── FenceError         no fence now: stats decide
 
-None of these leaves `refresh()`: the client turns each into one line.
+None of these leaves `refresh()`: the client turns each into one line. `wrap_argv()` and
+`wrap_bash()` raise `SettingError` and `CommandError`.
 """
 
 from __future__ import annotations
@@ -51,6 +53,10 @@ class SidecarError(Error):
 
 class SettingError(Error):
     """A setting has a value that cannot be read; the message says which."""
+
+
+class CommandError(Error):
+    """There is no `envwatch` command beside this Python or on PATH."""
 
 
 class DirenvError(Error):

@@ -5,7 +5,13 @@ from __future__ import annotations
 UNLOADING = "direnv: unloading"
 """What direnv says when it takes an environment back."""
 
-_COLOUR = r"\x1b\[[0-9;]*m"
+STARTS_WITHOUT = "; this run starts without"
+"""From here on a line speaks of a kernel's run; `envwatch exec` runs nothing then."""
+
+STILL = "direnv is still evaluating"
+"""In the line of a hold that lasts, which explains no outcome."""
+
+_COLOUR = "\x1b["
 _ADVICE = r"(direnv: .* (?:is blocked|requires approval))\..*direnv allow.*"
 _PERSON = "; allowing it is up to the person"
 
@@ -16,26 +22,35 @@ def shown(line: str, *, colour: bool = False) -> str:
     Colour is stripped unless asked for, nothing that reads it is told to run
     `direnv allow`, and bytes that no output could encode are escaped.
     """
-    import re
-
     advises = "direnv allow" in line
     if not colour or advises:
-        line = re.sub(_COLOUR, "", line)
+        line = _without_colour(line)
     if advises:
+        import re
+
         line = re.sub(_ADVICE, rf"\1{_PERSON}", line)
     return line.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
+def _without_colour(line: str) -> str:
+    """Drop each `ESC [ numbers m`; by hand, since importing `re` takes longer."""
+    plain, *parts = line.split(_COLOUR)
+    for part in parts:
+        rest = part.lstrip("0123456789;")
+        plain += rest[1:] if rest.startswith("m") else _COLOUR + part
+    return plain
+
+
 def held(root: str, seconds: float) -> str:
     """Say that a run is still held by an evaluation."""
-    return f"envwatch: direnv is still evaluating {root} ({seconds:.0f} s)"
+    return f"envwatch: {STILL} {root} ({seconds:.0f} s)"
 
 
 def gave_up(root: str, seconds: float) -> str:
     """Say that the hold has ended before the evaluation did."""
     return (
-        f"envwatch: {root} is not evaluated after {seconds:g} s;"
-        " this run starts without it, the evaluation goes on"
+        f"envwatch: {root} is not evaluated after {seconds:g} s"
+        f"{STARTS_WITHOUT} it, the evaluation goes on"
     )
 
 
@@ -56,4 +71,4 @@ def no_direnv(name: str | None) -> str:
 
 def failed(what: str) -> str:
     """Say that the environment could not be brought up to date."""
-    return f"envwatch: {what}; this run starts without the workspace's environment"
+    return f"envwatch: {what}{STARTS_WITHOUT} the workspace's environment"

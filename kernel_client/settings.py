@@ -12,6 +12,11 @@ if TYPE_CHECKING:
 AUTO = "auto"
 OFF = "off"
 ALWAYS = "always"
+LISTENING = "listening"
+ON = "on"
+
+SHELL = "/bin/bash"
+CHECK_S = 5.0
 
 _FOREVER_S = 1e9
 _MAX_DIGITS = 6
@@ -22,7 +27,8 @@ class Settings:
 
     sidecar
         `auto`: use the sidecar that listens, start one when the `envwatch`
-        command is at hand; `off`: neither; a path: start with that command.
+        command is at hand; `listening`: start none; `off`: neither; a path:
+        start with that command.
     socket
         Path of the socket, or None for the usual place.
     fd
@@ -41,14 +47,23 @@ class Settings:
     fence_recheck_s
         How long a quiet fence is believed before everything is compared by stat
         once more, in seconds.
+    exec
+        `on`; `off`: `envwatch exec` runs programs as if they were not wrapped.
+    shell
+        Absolute path of the bash that `wrap_bash` starts.
+    check_s
+        How long `direnv version` may take when direnv is checked, in seconds.
     """
 
     __slots__ = (
+        "check_s",
         "direnv",
+        "exec",
         "fd",
         "fence",
         "fence_recheck_s",
         "kill_s",
+        "shell",
         "sidecar",
         "socket",
         "wait_s",
@@ -67,6 +82,9 @@ class Settings:
         withheld: Sequence[str] = WITHHELD,
         fence: str = AUTO,
         fence_recheck_s: float = 10.0,
+        exec: str = ON,  # noqa: A002 - named after its command
+        shell: str = SHELL,
+        check_s: float = CHECK_S,
     ) -> None:
         self.sidecar = sidecar
         self.socket = socket
@@ -77,6 +95,9 @@ class Settings:
         self.withheld = tuple(withheld)
         self.fence = fence
         self.fence_recheck_s = fence_recheck_s
+        self.exec = exec
+        self.shell = shell
+        self.check_s = check_s
 
     @classmethod
     def of(cls, environ: Mapping[str, str]) -> Settings:
@@ -88,8 +109,16 @@ class Settings:
             SettingError: one of them cannot be read; the message names it.
         """
         sidecar = environ.get("ENVWATCH_SIDECAR") or AUTO
-        if sidecar not in (AUTO, OFF) and not sidecar.startswith("/"):
-            raise SettingError("ENVWATCH_SIDECAR must be auto, off or an absolute path")
+        if sidecar not in (AUTO, LISTENING, OFF) and not sidecar.startswith("/"):
+            raise SettingError(
+                "ENVWATCH_SIDECAR must be auto, listening, off or an absolute path"
+            )
+        wrapped = environ.get("ENVWATCH_EXEC") or ON
+        if wrapped not in (ON, OFF):
+            raise SettingError("ENVWATCH_EXEC must be on or off")
+        shell = environ.get("ENVWATCH_SHELL") or SHELL
+        if not shell.startswith("/"):
+            raise SettingError("ENVWATCH_SHELL must be an absolute path")
         fence = environ.get("ENVWATCH_FENCE") or AUTO
         if fence not in (AUTO, OFF, ALWAYS):
             raise SettingError("ENVWATCH_FENCE must be auto, always or off")
@@ -109,6 +138,9 @@ class Settings:
             withheld=(*WITHHELD, *(name.strip() for name in more if name.strip())),
             fence=fence,
             fence_recheck_s=_seconds(environ, "ENVWATCH_FENCE_RECHECK_S", 10.0),
+            exec=wrapped,
+            shell=shell,
+            check_s=_seconds(environ, "ENVWATCH_CHECK_S", CHECK_S),
         )
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import stat as mode_bits
-import sys
 import time
 
 from kernel_client import messages, wire
@@ -16,8 +15,8 @@ from kernel_client.errors import ProtocolError, SidecarError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import _socket as socket
     import select
-    import socket
     from collections.abc import Callable, Mapping
 
     from kernel_client.settings import Settings
@@ -266,7 +265,8 @@ def connect(
     Raises:
         SidecarError: there is none, or none to be trusted.
     """
-    import socket
+    # What `socket` adds to it costs a start of `envwatch exec` two milliseconds.
+    import _socket as socket
 
     if settings.fd is not None:
         try:
@@ -315,16 +315,13 @@ def _linked(
 
 def command(settings: Settings, environ: Mapping[str, str]) -> str | None:
     """Give the `envwatch` command that would start a sidecar, or None."""
-    if settings.sidecar == "off" or settings.fd is not None:
+    if settings.sidecar in ("off", "listening") or settings.fd is not None:
         return None
     if settings.sidecar != "auto":
         return settings.sidecar if os.access(settings.sidecar, os.X_OK) else None
-    import shutil
+    from kernel_client.wrapping import envwatch
 
-    beside = os.path.join(os.path.dirname(sys.executable or ""), "envwatch")
-    if os.path.isabs(beside) and os.access(beside, os.X_OK):
-        return beside
-    return shutil.which("envwatch", path=environ.get("PATH", ""))
+    return envwatch(environ)
 
 
 def start(program: str, settings: Settings, environ: Mapping[str, str]) -> None:

@@ -79,10 +79,11 @@ def direnv(environ: Mapping[str, str], folder: str) -> Iterator[Finding]:
         text, _, _ = str(error).partition("; ")
         yield Finding(Grade.FIX, "direnv", text, INSTALL)
         return
+    limit_s = Settings.of(environ).check_s
     try:
-        version = program.version(path, environ)
+        version = program.version(path, environ, limit_s=limit_s)
     except DirenvError as error:
-        limit = f"it was given {program.STATUS_TIMEOUT_S:g} s; {INSTALL}"
+        limit = f"it was given {limit_s:g} s; {INSTALL}"
         yield Finding(Grade.FIX, "direnv", str(error), limit)
         return
     text = f"{version}, {path}"

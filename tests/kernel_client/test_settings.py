@@ -16,6 +16,7 @@ def told(settings: Settings) -> dict[str, object]:
 def test_defaults() -> None:
     """Nothing set, or set to nothing, is what the code has."""
     names = ("SIDECAR", "SOCKET", "FD", "DIRENV", "WAIT_S", "KILL_S", "WITHHELD")
+    names += ("EXEC", "SHELL", "CHECK_S")
     empty = {f"ENVWATCH_{name}": "" for name in names}
     assert told(Settings.of({})) == told(Settings()) == told(Settings.of(empty))
     assert told(Settings()) == {
@@ -28,6 +29,9 @@ def test_defaults() -> None:
         "withheld": ("JPY_*",),
         "fence": "auto",
         "fence_recheck_s": 10.0,
+        "exec": "on",
+        "shell": "/bin/bash",
+        "check_s": 5.0,
     }
 
 
@@ -44,6 +48,9 @@ def test_all_are_read() -> None:
             "ENVWATCH_WITHHELD": " AGENT_*, ,SESSION,",
             "ENVWATCH_FENCE": "always",
             "ENVWATCH_FENCE_RECHECK_S": "3",
+            "ENVWATCH_EXEC": "off",
+            "ENVWATCH_SHELL": "/opt/bash",
+            "ENVWATCH_CHECK_S": "2",
         }
     )
     assert told(read) == {
@@ -56,12 +63,15 @@ def test_all_are_read() -> None:
         "withheld": ("JPY_*", "AGENT_*", "SESSION"),
         "fence": "always",
         "fence_recheck_s": 3.0,
+        "exec": "off",
+        "shell": "/opt/bash",
+        "check_s": 2.0,
     }
 
 
-@pytest.mark.parametrize("word", ["auto", "off", "/a/b"])
+@pytest.mark.parametrize("word", ["auto", "listening", "off", "/a/b"])
 def test_sidecar(word: str) -> None:
-    """Three ways to say which sidecar."""
+    """Four ways to say which sidecar."""
     assert Settings.of({"ENVWATCH_SIDECAR": word}).sidecar == word
 
 
@@ -78,6 +88,9 @@ def test_sidecar(word: str) -> None:
         ("ENVWATCH_WAIT_S", "inf"),
         ("ENVWATCH_WAIT_S", "1e9"),
         ("ENVWATCH_KILL_S", "soon"),
+        ("ENVWATCH_EXEC", "maybe"),
+        ("ENVWATCH_SHELL", "bash"),
+        ("ENVWATCH_CHECK_S", "-1"),
     ],
 )
 def test_value_that_cannot_be_used(name: str, text: str) -> None:

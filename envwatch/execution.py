@@ -1,0 +1,344 @@
+"""`envwatch exec`: run one program in a workspace's environment.
+
+    envwatch exec [--protect PREFIX]... [--clear PREFIX]... [--keep NAME]...
+                  [--] DIR CMD [ARG]...
+
+The program takes this process's place (execve): its pid, working folder, stdin,
+signals and exit code are those that the caller sees. Its environment is the caller's
+with DIR's workspace loaded, frozen at that moment; what another workspace had loaded
+into the caller is taken back first. Without a root file it is the caller's own.
+`frozen.py` tells what of it an `.envrc` cannot change.
+
+Where direnv does not load, the program is not run, and one line says why:
+
+    10   blocked: never allowed
+    11   blocked: changed since it was allowed
+    12   denied
+    14   failed: the file ended with an error
+    15   degraded: direnv lost variables, or nothing could be started with them
+    16   timeout
+    17   broken: direnv itself could not work
+    69   there is a root file, but no direnv
+    126  CMD cannot be started
+    127  CMD is not found
+
+It uses the sidecar that listens, and starts none: a program that somebody starts must
+leave no other one behind. (A path in ENVWATCH_SIDECAR is the person's word, so that
+command is started.) ENVWATCH_FD is for one kernel alone and goes on to the program.
+
+This stands before every program of somebody's, so it imports neither click nor
+anything else of the command line.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+
+from envwatch.commands.text import plain
+from envwatch.frozen import Rules, frozen
+from kernel_client import notice, outcome as outcomes, record as records, result
+from kernel_client.client import Client
+from kernel_client.environment import take_back
+from kernel_client.errors import SettingError
+from kernel_client.settings import AUTO, LISTENING, OFF, Settings
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from typing import NoReturn
+
+    from kernel_client.result import Result
+
+USAGE = """\
+Usage: envwatch exec [OPTIONS] [--] DIR CMD [ARG]...
+
+  Run CMD in the environment that direnv gives a shell in DIR. Working folder,
+  stdin, signals and exit code stay those of the caller. Where direnv does not
+  load (blocked, denied, failed, ...), CMD is not run.
+
+Options:
+  --protect PREFIX  Names that begin so have the caller's values, whatever an
+                    .envrc does to them. May be repeated, as the others.
+  --clear PREFIX    Names that begin so do not reach CMD.
+  --keep NAME       This name has the caller's value, when the caller has one.
+  -h, --help        Show this message and exit.
+"""
+
+EXIT_CODES = {
+    outcomes.BLOCKED: 10,
+    outcomes.DENIED: 12,
+    outcomes.FAILED: 14,
+    outcomes.DEGRADED: 15,
+    outcomes.TIMEOUT: 16,
+    outcomes.BROKEN: 17,
+}
+"""What `exec` ends with for each outcome that refuses."""
+
+CHANGED = 11
+_WRONG_LINE, _SETTING, _NO_DIRENV, _NOT_STARTED, _NOT_FOUND = 2, 64, 69, 126, 127
+
+_SAID = {
+    outcomes.BLOCKED: "is blocked: it was never allowed",
+    outcomes.DENIED: "is denied",
+    outcomes.FAILED: "failed",
+    outcomes.DEGRADED: "loses variables",
+    outcomes.TIMEOUT: "took too long",
+    outcomes.BROKEN: "cannot be loaded",
+}
+
+
+class UsageError(Exception):
+    """A command line that cannot be understood; the message says why."""
+
+
+class Order:
+    """What a command line asks for: rules, DIR as given, CMD with its arguments."""
+
+    __slots__ = ("argv", "folder", "rules")
+
+    def __init__(self, rules: Rules, folder: str, argv: list[str]) -> None:
+        self.rules = rules
+        self.folder = folder
+        self.argv = argv
+
+
+def parsed(arguments: list[str]) -> Order:
+    """Read what stands after `exec`.
+
+    Raises:
+        UsageError: it cannot be understood.
+    """
+    found: dict[str, list[str]] = {"--protect": [], "--clear": [], "--keep": []}
+    left = iter(arguments)
+    rest: list[str] = []
+    for word in left:
+        if not word.startswith("-") or word == "-":
+            rest = [word, *left]
+        elif word == "--":
+            rest = [*left]
+        else:
+            name, has_value, value = word.partition("=")
+            if name not in found:
+                raise UsageError(f"no such option: {plain(name)}")
+            found[name].append(_value(name, value if has_value else next(left, None)))
+    if not rest:
+        raise UsageError("DIR and CMD are missing")
+    if len(rest) == 1:
+        raise UsageError("CMD is missing")
+    rules = Rules(
+        protect=tuple(found["--protect"]),
+        clear=tuple(found["--clear"]),
+        keep=tuple(found["--keep"]),
+    )
+    return Order(rules, rest[0], rest[1:])
+
+
+def _value(name: str, value: str | None) -> str:
+    if value is None:
+        raise UsageError(f"{name} needs a value")
+    if not value:
+        # It would protect, or clear, every variable there is.
+        raise UsageError(f"{name} must not be empty")
+    return value
+
+
+def main(arguments: list[str]) -> int:
+    """Run the program in this process's place; give an exit code where it is not run."""
+    if arguments[:1] in (["-h"], ["--help"]):
+        sys.stdout.write(USAGE)
+        return 0
+    try:
+        order = parsed(arguments)
+        return _run(order, dict(os.environ))
+    except UsageError as error:
+        _tell(f"envwatch: {error}; `envwatch exec --help` tells how")
+        return _WRONG_LINE
+    except SettingError as error:
+        _tell(f"envwatch: {error}")
+        return _SETTING
+
+
+def _run(order: Order, caller: dict[str, str]) -> int:
+    # A nameless variable is nothing that could be handed on.
+    caller.pop("", None)
+    inherited = records.inherited(caller)
+    base = take_back(caller, None if inherited is None else inherited.put_back)
+    settings = Settings.of(base)
+    if settings.exec == OFF:
+        return _become(order.argv, caller)
+    folder = _folder(order.folder)
+    if settings.sidecar == AUTO:
+        settings.sidecar = LISTENING
+    settings.fd = None
+    environ = dict(base)
+    said = Said()
+    done = _refreshed(Client(environ, output=said, settings=settings, folder=folder))
+    refused = _refused(done, said, folder, order.argv[0], base)
+    if refused is not None:
+        return refused
+    said.release()
+    return _become(order.argv, frozen(environ, caller, base, inherited, order.rules))
+
+
+def _folder(given: str) -> str:
+    """Give the folder as a shell that stands in it would name it: without links."""
+    try:
+        folder = os.path.realpath(given, strict=True)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "no path can be like this"
+        raise UsageError(f"DIR {plain(given)} cannot be used: {reason}") from None
+    if not os.path.isdir(folder):
+        raise UsageError(f"DIR {plain(given)} is not a folder")
+    return folder
+
+
+class Said:
+    """What is said while a workspace loads.
+
+    Lines are shown as they come, but for those that explain an outcome (direnv's
+    errors, envwatch's own): they are held, and either released or told in the one line
+    of a refusal. direnv's `export` line is not for somebody who starts one program.
+    """
+
+    def __init__(self) -> None:
+        self._held: list[str] = []
+
+    def __call__(self, line: str) -> None:
+        """Take one line."""
+        if line.startswith("direnv: export "):
+            return
+        if line.startswith(("direnv: error ", "envwatch: ")) and (
+            notice.STILL not in line
+        ):
+            self._held.append(line)
+        else:
+            _tell(line)
+
+    def reason(self) -> str:
+        """Give the last held line as the reason of a refusal, and release the others."""
+        *others, last = self._held or [""]
+        self._held = others
+        self.release()
+        last = last.removeprefix("direnv: error ").removeprefix("envwatch: ")
+        return last.partition(notice.STARTS_WITHOUT)[0]
+
+    def release(self) -> None:
+        """Show what was held."""
+        for line in self._held:
+            _tell(line)
+        self._held = []
+
+    def drop(self) -> None:
+        """Forget what was held."""
+        self._held = []
+
+
+def _refused(
+    done: Result, said: Said, folder: str, command: str, base: Mapping[str, str]
+) -> int | None:
+    """Say why the program is not run and give the exit code; None: it is run."""
+    if done.outcome in (outcomes.LOADED, outcomes.ABSENT):
+        return None
+    root = done.root_file or folder
+    if done.outcome == result.OFF:
+        from kernel_client import roots
+
+        found = roots.walk(folder).root
+        if found is None:
+            # Nothing that a direnv would load: the program needs none.
+            said.drop()
+            return None
+        root, code = found, _NO_DIRENV
+        what = f"cannot be loaded ({said.reason().partition(', so ')[0]})"
+    else:
+        outcome = done.outcome if done.outcome in EXIT_CODES else outcomes.BROKEN
+        what, code = _SAID[outcome], EXIT_CODES[outcome]
+        reason = said.reason()
+        if outcome == outcomes.BLOCKED:
+            from envwatch import state
+
+            if state.was_allowed(root, base):
+                what, code = "is blocked: it has changed since it was allowed", CHANGED
+            what += "; allowing it is up to the person"
+        elif outcome != outcomes.DENIED and reason:
+            what += f" ({reason})"
+    _tell(plain(f"envwatch: {root} {what}; {command} was not run"))
+    return code
+
+
+# ------------------------------------------------------------------ this process
+
+
+class _Ended(BaseException):
+    """A signal that ends this process; raised so that nothing is left behind."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.number = number
+
+
+def _refreshed(client: Client) -> Result:
+    """Load the workspace; a signal meanwhile ends the evaluation, then us."""
+
+    def end(number: int, _: object) -> NoReturn:
+        raise _Ended(number)
+
+    # What the caller has ignored, the program is to ignore as well.
+    minded = [
+        number
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+        if signal.getsignal(number) != signal.SIG_IGN
+    ]
+    try:
+        for number in minded:
+            signal.signal(number, end)
+        done = client.refresh()
+        client.close()
+        for number in minded:
+            signal.signal(number, signal.SIG_DFL)
+    except _Ended as ended:
+        client.close()
+        signal.signal(ended.number, signal.SIG_DFL)
+        os.kill(os.getpid(), ended.number)
+        raise
+    return done
+
+
+def _become(argv: list[str], environ: dict[str, str]) -> int:
+    """Put the program in this process's place; give an exit code where that fails."""
+    # Python ignores these two, and what is ignored stays so in the program.
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):
+        signal.signal(number, signal.SIG_DFL)
+    command = argv[0]
+    code, reason = _NOT_FOUND, "command not found"
+    for path in _candidates(command, environ):
+        try:
+            os.execve(path, argv, environ)
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or "it cannot be passed on"
+            code = _NOT_STARTED
+            if not isinstance(error, PermissionError):
+                break
+    _tell(plain(f"envwatch: {command}: {reason}"))
+    return code
+
+
+def _candidates(command: str, environ: Mapping[str, str]) -> Iterator[str]:
+    """Give the paths that a command may mean, on the program's own PATH."""
+    if "/" in command or not command:
+        yield command
+        return
+    for folder in environ.get("PATH", os.defpath).split(":"):
+        yield os.path.join(folder or ".", command)
+
+
+def _tell(line: str) -> None:
+    """Write a line to stderr, which may be closed or full."""
+    try:
+        os.write(2, line.encode(errors="surrogateescape") + b"\n")
+    except OSError:
+        return
