@@ -218,10 +218,14 @@ class Said:
 
     def reason(self) -> str:
         """Give the last held line as the reason of a refusal, and release the others."""
-        *others, last = self._held or [""]
-        self._held = others
+        *others, last = [_bare(line) for line in self._held] or [""]
+        # What the reason says already is not said twice.
+        self._held = [
+            line
+            for line, bare in zip(self._held, others, strict=False)
+            if bare not in last
+        ]
         self.release()
-        last = last.removeprefix("direnv: error ").removeprefix("envwatch: ")
         return last.partition(notice.STARTS_WITHOUT)[0]
 
     def release(self) -> None:
@@ -233,6 +237,10 @@ class Said:
     def drop(self) -> None:
         """Forget what was held."""
         self._held = []
+
+
+def _bare(line: str) -> str:
+    return line.removeprefix("direnv: error ").removeprefix("envwatch: ")
 
 
 def _refused(

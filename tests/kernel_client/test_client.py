@@ -58,6 +58,29 @@ def test_unchanged_is_one_object(world: World, client: Client) -> None:
 
 
 @NEWER
+def test_folder_in_place_of_the_working_folder(
+    world: World, environ: dict[str, str]
+) -> None:
+    """A client may follow a folder that nobody stands in, wherever the process is."""
+    world.envrc("w", exports("FOO"))
+    world.envrc("other", exports("BAR"))
+    folder = str(world.folder("w/deep"))
+    client = Client(environ, output=lambda _: None, settings=OFF, folder=folder)
+    os.chdir(world.path("other"))
+
+    assert client.refresh().outcome == "loaded"
+    assert {"FOO", "BAR"} & set(environ) == {"FOO"}
+    os.chdir(folder)
+    assert client.refresh().outcome == "unchanged"
+    os.chdir(world.top)
+    world.envrc("w", exports("FOO", "MORE"))
+    assert client.refresh().set_names == ("MORE",)
+    world.path("w/.envrc").unlink()
+    assert client.refresh().outcome == "unloaded"
+    client.close()
+
+
+@NEWER
 def test_diff_that_somebody_replaced(
     world: World, client: Client, environ: dict[str, str]
 ) -> None:

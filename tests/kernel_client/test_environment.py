@@ -106,6 +106,12 @@ def test_passed_leaves_out_what_no_evaluation_may_see() -> None:
         ("A", ("B", "A"), True),
         ("A1", ("A?",), True),
         ("a1", ("A?",), False),
+        ("B\n", ("A*", "B*"), True),
+        ("C", ("A*", "B*"), False),
+        ("Ax1", ("A?1*", "B*"), True),
+        ("A?1", ("A[?]1*",), True),
+        ("AB", ("*",), True),
+        ("", ("",), True),
     ],
 )
 def test_withheld(name: str, patterns: tuple[str, ...], *, is_it: bool) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given, strategies as st
 
@@ -35,6 +37,12 @@ def test_colour() -> None:
     line = "\x1b[0mdirenv: loading /w/.envrc"
     assert notice.shown(line) == "direnv: loading /w/.envrc"
     assert notice.shown(line, colour=True) == line
+
+
+@given(st.text(alphabet="\x1b[0;9m x"))
+def test_colour_of_any_kind(line: str) -> None:
+    """What is stripped is what the pattern of DIRENV.md section D, rule 23, says."""
+    assert notice.shown(line) == re.sub(r"\x1b\[[0-9;]*m", "", line)
 
 
 @given(st.text())

@@ -15,8 +15,7 @@ def told(settings: Settings) -> dict[str, object]:
 
 def test_defaults() -> None:
     """Nothing set, or set to nothing, is what the code has."""
-    names = ("SIDECAR", "SOCKET", "FD", "DIRENV", "WAIT_S", "KILL_S", "WITHHELD")
-    names += ("EXEC", "SHELL", "CHECK_S")
+    names = [name.upper() for name in Settings.__slots__]
     empty = {f"ENVWATCH_{name}": "" for name in names}
     assert told(Settings.of({})) == told(Settings()) == told(Settings.of(empty))
     assert told(Settings()) == {

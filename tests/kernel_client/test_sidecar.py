@@ -196,6 +196,7 @@ def test_command(tmp_path: Path) -> None:
     path = tmp_path / "envwatch"
     given = {"PATH": str(tmp_path)}
     assert sidecar.command(Settings(sidecar="off"), given) is None
+    assert sidecar.command(Settings(sidecar="listening"), given) is None
     assert sidecar.command(Settings(fd=3), given) is None
     assert sidecar.command(Settings(sidecar=str(path)), given) is None
     path.write_text("#!/bin/sh\n")

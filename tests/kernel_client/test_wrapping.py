@@ -16,7 +16,7 @@ from tests.support.planted import exports
 from tests.support.worlds import World
 
 COMMAND = str(Path(sys.executable).parent / "envwatch")
-ODD = "it's a \"$(folder)\"; `x` & *"
+ODD = 'it\'s a "$(folder)"; `x` & *'
 
 
 def test_argv() -> None:
