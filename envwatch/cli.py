@@ -15,6 +15,7 @@ COMMANDS = {
     "demo": "Show the main job with the real direnv and 20 real kernels.",
     "doctor": "Check what envwatch needs here, with a remedy for each finding.",
     "exec": "Run one program in the environment of a workspace.",
+    "mcp": "Start the local servers of an MCP client in a workspace.",
     "reload": "Have every kernel load a workspace again at its next run.",
     "serve": "Run the sidecar in the foreground.",
     "status": "Tell what state a workspace and the sidecar are in.",
