@@ -45,26 +45,47 @@ _OF_SIDECAR = {"unsafe": REFUSED, "silent": TEMPORARY, "closed": TEMPORARY}
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; give its exit code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    if given[:1] == ["exec"] and "_ENVWATCH_COMPLETE" not in os.environ:
-        # It stands before every program of somebody's: what only the other
-        # commands need (click above all) would cost more than its work.
-        from envwatch import execution
-
-        return execution.main(given[1:])
-    import click
-
+    # `exec` stands before every program of somebody's: what only the other commands
+    # need (click above all) would cost more than its work.
+    run = _exec if given[:1] == ["exec"] and not _is_completing() else _run
     try:
-        code = _run(given)
-        sys.stdout.flush()
+        code = run(given)
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except BrokenPipeError:
-        # Whatever is still buffered must not fail once more at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _let_go()
         return NO_READER
     except OSError as error:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _let_go()
+        import click
+
         click.echo(f"envwatch: cannot write the output: {error.strerror}", err=True)
         return NO_OUTPUT
     return code
+
+
+def _let_go() -> None:
+    """Have what is still buffered not fail once more at exit."""
+    if sys.stdout is not None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _is_completing() -> bool:
+    return "_ENVWATCH_COMPLETE" in os.environ
+
+
+def _exec(given: list[str]) -> int:
+    """Put a program in this process's place; give an exit code where it is not run."""
+    try:
+        from envwatch import execution
+
+        return execution.main(given[1:])
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        raise
+    except Exception as error:  # noqa: BLE001 - told below
+        return _failed(error)
 
 
 def _run(given: list[str]) -> int:
@@ -95,14 +116,21 @@ def _run(given: list[str]) -> int:
     except Exception as error:
         if isinstance(error, OSError) and error.errno == errno.ENOSPC:
             raise
-        code, message = told(error)
-        click.echo(f"envwatch: {message}", err=True)
-        if code == BUG and os.environ.get("ENVWATCH_DEBUG") == "1":
-            import traceback
-
-            traceback.print_exception(error)
-        return code
+        return _failed(error)
     return code if isinstance(code, int) else 0
+
+
+def _failed(error: Exception) -> int:
+    """Say in one line what went wrong; give its exit code."""
+    import click
+
+    code, message = told(error)
+    click.echo(f"envwatch: {message}", err=True)
+    if code == BUG and os.environ.get("ENVWATCH_DEBUG") == "1":
+        import traceback
+
+        traceback.print_exception(error)
+    return code
 
 
 def told(error: Exception) -> tuple[int, str]:

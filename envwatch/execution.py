@@ -151,7 +151,7 @@ def main(arguments: list[str]) -> int:
         return 0
     try:
         order = parsed(arguments)
-        return _run(order, dict(os.environ))
+        return _run(order, _callers())
     except UsageError as error:
         _tell(f"envwatch: {error}; `envwatch exec --help` tells how")
         return _WRONG_LINE
@@ -160,9 +160,29 @@ def main(arguments: list[str]) -> int:
         return _SETTING
 
 
-def _run(order: Order, caller: dict[str, str]) -> int:
+def _callers() -> dict[str, str]:
+    """Give the caller's environment, without what this Python has put into it.
+
+    In the C locale, which is what a client has that hands on but a few variables,
+    Python sets LC_CTYPE for itself and for every program that it starts (PEP 538).
+    """
+    caller = dict(os.environ)
     # A nameless variable is nothing that could be handed on.
     caller.pop("", None)
+    if "LC_CTYPE" in caller and "LC_ALL" not in caller:
+        try:
+            with open("/proc/self/environ", "rb") as began:
+                entries = began.read().split(b"\0")
+        except OSError:
+            return caller
+        values = [each[9:] for each in entries if each.startswith(b"LC_CTYPE=")]
+        caller.pop("LC_CTYPE")
+        if values:
+            caller["LC_CTYPE"] = os.fsdecode(values[0])
+    return caller
+
+
+def _run(order: Order, caller: dict[str, str]) -> int:
     inherited = records.inherited(caller)
     base = take_back(caller, None if inherited is None else inherited.put_back)
     settings = Settings.of(base)
@@ -346,6 +366,9 @@ def _candidates(command: str, environ: Mapping[str, str]) -> Iterator[str]:
 
 def _tell(line: str) -> None:
     """Write a line to stderr, which may be closed or full."""
+    if sys.stderr is None:
+        # It was closed when we started, so its number may be that of a socket now.
+        return
     try:
         os.write(2, line.encode(errors="surrogateescape") + b"\n")
     except OSError:

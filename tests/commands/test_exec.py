@@ -379,6 +379,50 @@ def test_direnv_is_a_setting(alone: Person) -> None:
     assert "FOO" in names(ended)
 
 
+@one_version
+@pytest.mark.parametrize(
+    ("given", "had"),
+    [
+        ({}, set()),
+        ({"LC_CTYPE": "C"}, {"LC_CTYPE=C"}),
+        ({"LC_CTYPE": "C.UTF-8"}, {"LC_CTYPE=C.UTF-8"}),
+        ({"LC_ALL": "C"}, {"LC_ALL=C"}),
+        ({"LANG": "C.UTF-8"}, {"LANG=C.UTF-8"}),
+    ],
+)
+def test_locale(alone: Person, given: dict[str, str], had: set[str]) -> None:
+    """What Python does to its own environment in the C locale is not handed on."""
+    environ = {"LANG": None, **given}
+
+    ended = alone.run("exec", alone.world.folder("p"), "env", environ=environ)
+
+    found = {line for line in ended.lines if line.startswith(("LC_", "LANG="))}
+    assert found == had
+
+
+@one_version
+@pytest.mark.parametrize("closed", ["0<&-", "1>&-", "2>&-", "0<&- 1>&- 2>&-"])
+def test_closed_streams(attended: Person, closed: str) -> None:
+    """A closed stream is closed in the program too, and no line goes astray."""
+    attended.world.envrc("w", exports("FOO") + "echo said\n")
+    environ = {**attended.environ, "ENVWATCH_SIDECAR": "listening"}
+    found = attended.world.path("found")
+    look = f"for n in 0 1 2; do test -e /proc/$$/fd/$n && echo $n >>{found}; done; :"
+    start = ["sh", "-c", f'exec "$@" {closed}', "sh", COMMAND, "exec"]
+    for _ in range(2):  # with an evaluation, and with what is kept of it
+        found.write_text("")
+        subprocess.run(
+            [*start, str(attended.world.path("w")), "sh", "-c", look],
+            env=environ,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            check=True,
+        )
+        is_closed = {word[0] for word in closed.split()}
+        assert set(found.read_text().split()) == {"0", "1", "2"} - is_closed
+
+
 def test_what_the_file_says_is_shown(alone: Person) -> None:
     """As it says it, on stderr; stdout is the program's alone."""
     alone.world.envrc("w", exports("FOO") + "echo one; echo two >&2; source_up\n")
@@ -623,6 +667,32 @@ def test_options_of_the_program() -> None:
     assert parsed(["-", "x"]).folder == "-"
     with pytest.raises(UsageError):
         parsed(["-x"])
+
+
+@one_version
+def test_bug(alone: Person) -> None:
+    """A bug is one line without a traceback, and the program is not run."""
+    code = (
+        "import sys; from envwatch import __main__, execution;"
+        " execution.parsed = lambda _: [][1];"
+        " sys.exit(__main__.main(['exec', '.', 'touch', 'canary']))"
+    )
+
+    alone.python(code, folder=alone.world.top).said(70, "IndexError")
+
+    assert not alone.world.path("canary").exists()
+
+
+@one_version
+def test_help_that_nobody_reads(alone: Person) -> None:
+    """The help text, as that of every command, may be cut off."""
+    piped = f"{COMMAND} exec --help | true; exit ${{PIPESTATUS[0]}}"
+    ended = subprocess.run(
+        ["bash", "-c", piped], env=alone.environ, capture_output=True, check=False
+    )
+
+    assert ended.returncode in (0, 141)
+    assert ended.stderr == b""
 
 
 def test_exit_codes_are_told_apart() -> None:
