@@ -22,6 +22,7 @@ from bench.imports import imports
 from bench.leave import leave
 from bench.measures import CannotRunError, Row
 from bench.monorepo import monorepo
+from bench.programs import programs
 from bench.worlds import INTERRUPTS, World
 
 PARTS: dict[str, Callable[..., Iterator[Row]]] = {
@@ -33,6 +34,7 @@ PARTS: dict[str, Callable[..., Iterator[Row]]] = {
     "idle": idle,
     "monorepo": monorepo,
     "import": imports,
+    "exec": programs,
 }
 
 NOT_MET = 1

@@ -33,7 +33,6 @@ anything else of the command line.
 from __future__ import annotations
 
 import os
-import signal
 import sys
 
 from envwatch.commands.text import plain
@@ -47,9 +46,12 @@ from kernel_client.settings import AUTO, LISTENING, OFF, Settings
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from typing import NoReturn
+    from typing import Any, NoReturn
 
     from kernel_client.result import Result
+
+# What `signal` adds to it is names, and milliseconds of imports for them.
+signal: Any = __import__("_signal")
 
 USAGE = """\
 Usage: envwatch exec [OPTIONS] [--] DIR CMD [ARG]...

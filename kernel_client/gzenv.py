@@ -5,6 +5,7 @@ URL-safe base64, with padding, of zlib of JSON. Pure.
 
 from __future__ import annotations
 
+from kernel_client import lean
 from kernel_client.environment import is_passable
 
 TYPE_CHECKING = False
@@ -21,7 +22,6 @@ MAX_DECODED_BYTES = 64 * 1024 * 1024
 def decode(text: str) -> Any:
     """Give the value that direnv packed; raises ValueError for anything else."""
     import base64
-    import json
     import zlib
 
     try:
@@ -30,7 +30,7 @@ def decode(text: str) -> Any:
         data = unpacker.decompress(packed, MAX_DECODED_BYTES)
         if not unpacker.eof:
             raise ValueError("not direnv's encoding")
-        return json.loads(data)
+        return lean.loads(data)
     except (ValueError, zlib.error, RecursionError):
         raise ValueError("not direnv's encoding") from None
 
@@ -38,10 +38,9 @@ def decode(text: str) -> Any:
 def encode(value: Any) -> str:
     """Pack a JSON value as direnv does; direnv reads it back."""
     import base64
-    import json
     import zlib
 
-    data = json.dumps(value, separators=(",", ":")).encode()
+    data = lean.dumps(value).encode()
     return base64.urlsafe_b64encode(zlib.compress(data)).decode("ascii")
 
 

@@ -6,8 +6,7 @@ never searches the same bytes twice.
 
 from __future__ import annotations
 
-import json
-
+from kernel_client import lean
 from kernel_client.errors import FrameTooLong, ProtocolError
 
 TYPE_CHECKING = False
@@ -26,7 +25,7 @@ def encode(frame: Frame) -> bytes:
     Lone surrogates (bytes of a path that are not UTF-8, as Python's
     `surrogateescape` reads them) travel as `\\udcXX` escapes.
     """
-    return json.dumps(frame, separators=(",", ":")).encode("ascii") + b"\n"
+    return lean.dumps(frame).encode("ascii") + b"\n"
 
 
 class Decoder:
@@ -77,7 +76,7 @@ class Decoder:
 
 def _parse(line: bytes) -> Frame:
     try:
-        frame = json.loads(line)
+        frame = lean.loads(line)
     except (ValueError, RecursionError):
         raise ProtocolError("not_json", "a frame is not JSON") from None
     if not isinstance(frame, dict) or not isinstance(frame.get("type"), str):

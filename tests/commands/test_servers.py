@@ -310,3 +310,13 @@ def test_args_moved_away_from_command() -> None:
     text = f'{{"servers": {{"a": {{"command": "{PROGRAM}", "env": {{}}, "args": ["exec","--","/w","x"]}}}}}}'
 
     assert only(unwrapped(text)) == {"command": "x", "env": {}, "args": []}
+
+
+def test_comment_beside_added_args() -> None:
+    """A comment that somebody wrote before the key `args` is not taken away."""
+    command = f'"command": "{PROGRAM}", /* mine */'
+    text = f'{{"servers": {{"a": {{{command} "args": ["exec","--","/w","x"]}}}}}}'
+
+    found = unwrapped(text)
+
+    assert found == '{"servers": {"a": {"command": "x", /* mine */ "args": []}}}'
