@@ -72,7 +72,8 @@ def command(folder: str, *, as_json: bool) -> int:
     """
     base = state.base(os.environ)
     direnv = direnv_of(base)
-    version = program.version(direnv, base)
+    limit_s = Settings.of(base).check_s
+    version = program.version(direnv, base, limit_s=limit_s)
     workspace = state.look(direnv, folder, base, version=version)
     report = reported(workspace, direnv, version, sidecar_of(base))
     if as_json:

@@ -71,15 +71,18 @@ def test_direnv_that_is_none(person: Person) -> None:
 
 
 @one_version
-def test_direnv_that_hangs(person: Person) -> None:
-    """A direnv that does not answer is given up after five seconds."""
+@pytest.mark.parametrize("limit_s", ["", "0.3"])
+def test_direnv_that_hangs(person: Person, limit_s: str) -> None:
+    """A direnv that does not answer is given up after five seconds, or as is said."""
     fake = person.world.write("fake", "#!/bin/sh\nexec sleep 60\n")
     fake.chmod(0o755)
 
-    ended = person.run("doctor", environ={"ENVWATCH_DIRENV": str(fake)})
+    environ = {"ENVWATCH_DIRENV": str(fake), "ENVWATCH_CHECK_S": limit_s}
+
+    ended = person.run("doctor", environ=environ)
 
     assert ended.code == 1
-    assert "5 s" in found(ended, "direnv")[0][1]
+    assert f"given {limit_s or 5} s" in found(ended, "direnv")[0][1]
 
 
 @one_version

@@ -290,6 +290,20 @@ def test_kept_diff(attended: Person, sidecar: str | None) -> None:
 
 
 @one_version
+def test_protected_names_that_are_withheld(attended: Person) -> None:
+    """Programs whose protected values differ share one evaluation, and keep them."""
+    marks = attended.world.path("marks")
+    attended.world.envrc("w", f'{exports("FOO")}echo "$DSH_CALL" >>{marks}\n')
+    program = ("exec", "--protect=DSH_", "w", "sh", "-c", 'echo "$DSH_CALL"')
+
+    for call in ("1", "2", "3"):
+        environ = {"DSH_CALL": call, "ENVWATCH_WITHHELD": "DSH_*"}
+        assert attended.run(*program, environ=environ).out == f"{call}\n"
+
+    assert marks.read_text() == "\n"
+
+
+@one_version
 @pytest.mark.parametrize("said", ["auto", "listening", "off"])
 def test_starts_no_sidecar(person: Person, said: str) -> None:
     """Nothing is left behind by a program's start."""
