@@ -46,7 +46,7 @@ from kernel_client.settings import AUTO, LISTENING, OFF, Settings
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from typing import Any, NoReturn
+    from typing import Any
 
     from kernel_client.result import Result
 
@@ -312,15 +312,22 @@ class _Ended(BaseException):
 def _refreshed(client: Client) -> Result:
     """Load the workspace; a signal meanwhile ends the evaluation, then us."""
 
-    def end(number: int, _: object) -> NoReturn:
-        raise _Ended(number)
-
     # What the caller has ignored, the program is to ignore as well.
     minded = [
         number
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
         if signal.getsignal(number) != signal.SIG_IGN
     ]
+
+    is_ending = False
+
+    def end(number: int, _: object) -> None:
+        nonlocal is_ending
+        if not is_ending:
+            # A second one would leave the evaluation behind that this one ends.
+            is_ending = True
+            raise _Ended(number)
+
     try:
         for number in minded:
             signal.signal(number, end)
@@ -347,7 +354,9 @@ def _become(argv: list[str], environ: dict[str, str]) -> int:
         try:
             os.execve(path, argv, environ)
         except (FileNotFoundError, NotADirectoryError):
-            continue
+            if os.path.exists(path):
+                code, reason = _NOT_STARTED, "its interpreter is not there"
+                break
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or "it cannot be passed on"
             code = _NOT_STARTED
