@@ -25,8 +25,8 @@ from enum import StrEnum
 from posixpath import basename
 
 from envwatch.errors import BadFile
-from envwatch.execution import UsageError, parsed
 from envwatch.jsonc import JsoncError, Kind, Member, Value, edited, parse
+from envwatch.order import UsageError, parsed
 
 SECTIONS = ("mcpServers", "servers")
 """Where clients keep their rows."""

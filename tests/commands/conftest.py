@@ -19,3 +19,10 @@ def person(world: World) -> Person:
 def attended(world: World, daemon: Daemon) -> Person:
     """Give a person with a sidecar of their own."""
     return Person(world, daemon.socket)
+
+
+@pytest.fixture
+def alone(person: Person) -> Person:
+    """Give a person without a sidecar, who starts none."""
+    person.environ["ENVWATCH_SIDECAR"] = "off"
+    return person
