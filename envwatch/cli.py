@@ -16,6 +16,8 @@ COMMANDS = {
     "doctor": "Check what envwatch needs here, with a remedy for each finding.",
     "exec": "Run one program in the environment of a workspace.",
     "mcp": "Start the local servers of an MCP client in a workspace.",
+    "ipython": "Refresh before each line of plain `ipython`: install, uninstall.",
+    "jupyter": "Make a Jupyter kernel that follows direnv: install, uninstall.",
     "reload": "Have every kernel load a workspace again at its next run.",
     "serve": "Run the sidecar in the foreground.",
     "status": "Tell what state a workspace and the sidecar are in.",

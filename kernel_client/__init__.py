@@ -23,6 +23,10 @@ from kernel_client.result import Result
 from kernel_client.settings import Settings
 from kernel_client.wrapping import wrap_argv, wrap_bash
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 __all__ = [
     "Client",
     "CommandError",
@@ -34,11 +38,13 @@ __all__ = [
     "Settings",
     "SidecarError",
     "default_client",
+    "load_ipython_extension",
     "prefetch",
     "refresh",
     "reload",
     "wrap_argv",
     "wrap_bash",
+    "unload_ipython_extension",
 ]
 
 _default: list[Client] = []
@@ -64,3 +70,17 @@ def reload() -> Result:
 def prefetch() -> None:
     """Ask for what the first refresh will need; see `Client.prefetch`."""
     default_client().prefetch()
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """Do what `%load_ext kernel_client` asks for; see `kernel_client.ipython`."""
+    from kernel_client import ipython
+
+    ipython.load(shell)
+
+
+def unload_ipython_extension(shell: Any) -> None:
+    """Do what `%unload_ext kernel_client` asks for."""
+    from kernel_client import ipython
+
+    ipython.unload(shell)

@@ -122,6 +122,12 @@ class Client:
         record = self._loaded.record
         return None if record is None else record.outcome
 
+    @property
+    def sidecar_pid(self) -> int | None:
+        """Process id of the sidecar that this client is attached to, or None."""
+        link = self._answers.link
+        return None if link is None else link.pid
+
     def refresh(self) -> Result:  # noqa: C901 - one inline loop
         """Bring the environment up to date with the working folder.
 
@@ -178,6 +184,25 @@ class Client:
                     self._answers.prefetch(request)
             except Exception:  # noqa: BLE001 - nothing is lost: refresh() asks again
                 self._answers.drop()
+
+    def unload(self) -> Result:
+        """Take back what this client holds; the next refresh looks afresh.
+
+        What was inherited and never adopted is left alone. Never raises.
+        """
+        with self._lock:
+            self._checks.clear()
+            try:
+                self._loaded.synchronise()
+                record = self._loaded.record
+                if record is None:
+                    return Result(outcomes.ABSENT)
+                names = self._loaded.unload()
+                self._answers.left(record.root)
+            except Exception:  # noqa: BLE001 - a variable that cannot be written
+                self._give_up()
+                return Result(results.UNLOADED)
+            return Result(results.UNLOADED, answered=results.RECORD, names=names)
 
     def close(self) -> None:
         """Drop the connection and end what still runs; the environment stays."""

@@ -1,0 +1,87 @@
+"""The environment that a kernel is to start in, before there is a kernel.
+
+The client of a kernel looks from its own working folder; here a server looks from
+the folder that the kernel will have, and at the environment that it will get.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from kernel_client import Client, SettingError, Settings, outcome, result
+from kernel_client.discovery import CONFIG_NAMES
+from kernel_client.roots import Walk
+
+_STARTS_WITHOUT = frozenset(
+    {
+        outcome.BLOCKED,
+        outcome.DENIED,
+        outcome.FAILED,
+        outcome.DEGRADED,
+        outcome.TIMEOUT,
+        outcome.BROKEN,
+    }
+)
+
+
+class Start(NamedTuple):
+    """What a kernel starts with: its environment, and what there is to say.
+
+    `lines` are direnv's own and one of ours when the kernel starts `without` the
+    workspace's environment; they have no values.
+    """
+
+    environ: dict[str, str]
+    outcome: str
+    lines: tuple[str, ...]
+
+    @property
+    def without(self) -> bool:
+        """Tell whether there is a root file and nothing of it is loaded."""
+        return self.outcome in _STARTS_WITHOUT
+
+
+def started(environ: Mapping[str, str], folder: str, *, wait_s: float) -> Start:
+    """Give what a kernel with this environment starts with in this folder.
+
+    Waits up to `wait_s` seconds, and never longer than the kernel itself would
+    wait. Of a file that is not loaded nothing is in the environment, not even
+    direnv's own variables: the kernel's first cell asks again, and says why.
+    Never raises.
+    """
+    lines: list[str] = []
+    given = dict(environ)
+    client = _Placed(folder, given, lines, wait_s)
+    try:
+        found = client.refresh()
+        if found.outcome not in (outcome.LOADED, result.UNCHANGED):
+            client.unload()
+    finally:
+        client.close()
+    if found.outcome in _STARTS_WITHOUT:
+        where = found.root_file or folder
+        lines.append(f"envwatch: the kernel starts without the environment of {where}")
+    return Start(given, found.outcome, tuple(lines))
+
+
+class _Placed(Client):
+    """A client that looks from a folder of its own."""
+
+    def __init__(
+        self, folder: str, environ: dict[str, str], lines: list[str], wait_s: float
+    ) -> None:
+        settings = None
+        try:
+            settings = Settings.of(environ)
+            settings.wait_s = min(settings.wait_s, wait_s)
+        except SettingError as error:
+            lines.append(f"envwatch: {error}; the defaults are used")
+            settings = Settings(wait_s=wait_s)
+        super().__init__(environ, output=lines.append, settings=settings)
+        self._folder = os.path.realpath(folder)
+
+    def _walk(self) -> Walk:
+        names = self._loaded.of_base(CONFIG_NAMES)
+        return self._discovery.walk(self._folder, names, self._loaded.base)
