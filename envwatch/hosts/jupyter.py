@@ -34,11 +34,7 @@ class Provisioner(LocalProvisioner):
     async def pre_launch(self, **kwargs: Any) -> dict[str, Any]:
         """Prepare the launch as the local provisioner does, then the environment."""
         prepared = await super().pre_launch(**kwargs)
-        try:
-            folder = os.fspath(prepared.get("cwd") or os.getcwd())
-        except OSError:
-            self.log.warning("envwatch: the kernel's working folder was deleted")
-            return prepared
+        folder = os.fspath(prepared.get("cwd") or os.getcwd())
         # On a thread: the server's other kernels go on meanwhile.
         start = await asyncio.to_thread(
             started, prepared["env"], folder, wait_s=self.wait_s
