@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from jupyter_client.blocking.client import BlockingKernelClient
 from jupyter_client.kernelspec import KernelSpecManager
 from jupyter_client.manager import KernelManager
 
@@ -120,26 +121,7 @@ class Kernel:
 
     def wait(self, number: str, *, until: str | None = None) -> Cell:
         """Collect the output of a cell to its end, or until it has this text."""
-        texts = {"stdout": "", "stderr": ""}
-        error = None
-        deadline = time.monotonic() + CELL_S
-        while True:
-            message = self.client.get_iopub_msg(timeout=deadline - time.monotonic())
-            if message["parent_header"].get("msg_id") != number:
-                continue
-            kind, content = message["msg_type"], message["content"]
-            if kind == "stream":
-                texts[content["name"]] += content["text"]
-            elif kind == "error":
-                error = content["ename"]
-                texts["stderr"] += "\n".join(content["traceback"])
-            elif kind == "status" and content["execution_state"] == "idle":
-                break
-            if until is not None and until in texts["stderr"] + texts["stdout"]:
-                break
-        for name, text in texts.items():
-            planted.collect(f"a cell's {name}", text)
-        return Cell(texts["stdout"], texts["stderr"], error)
+        return output(self.client, number, until=until)
 
     def interrupt(self) -> None:
         """Press the stop button."""
@@ -150,3 +132,29 @@ class Kernel:
         self.client.stop_channels()
         self.manager.shutdown_kernel(now=True)
         self.manager.cleanup_resources()
+
+
+def output(
+    client: BlockingKernelClient, number: str, *, until: str | None = None
+) -> Cell:
+    """Collect the output of a cell to its end, or until it has this text."""
+    texts = {"stdout": "", "stderr": ""}
+    error = None
+    deadline = time.monotonic() + CELL_S
+    while True:
+        message = client.get_iopub_msg(timeout=deadline - time.monotonic())
+        if message["parent_header"].get("msg_id") != number:
+            continue
+        kind, content = message["msg_type"], message["content"]
+        if kind == "stream":
+            texts[content["name"]] += content["text"]
+        elif kind == "error":
+            error = content["ename"]
+            texts["stderr"] += "\n".join(content["traceback"])
+        elif kind == "status" and content["execution_state"] == "idle":
+            break
+        if until is not None and until in texts["stderr"] + texts["stdout"]:
+            break
+    for name, text in texts.items():
+        planted.collect(f"a cell's {name}", text)
+    return Cell(texts["stdout"], texts["stderr"], error)
