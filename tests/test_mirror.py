@@ -24,9 +24,10 @@ def names(folder: Path, start: str = "") -> set[str]:
     [
         ("kernel_client", "kernel_client"),
         ("envwatch/core", "core"),
+        ("envwatch/hosts", "hosts"),
         ("envwatch/runtime", "runtime"),
     ],
-    ids=["kernel_client", "core", "runtime"],
+    ids=["kernel_client", "core", "hosts", "runtime"],
 )
 def test_every_module_has_its_tests(package: str, tests: str) -> None:
     """`package/name.py` is tested by `tests/<package>/test_name.py`."""

@@ -94,6 +94,8 @@ def test_wrong_command_line(person: Person, arguments: list[str]) -> None:
         (click.UsageError("x"), 2),
         (errors.ConfigError("x"), 64),
         (errors.NoSidecar("x"), 69),
+        (errors.Unavailable("x"), 69),
+        (errors.NotWritten("x"), 74),
         (errors.Temporary("x"), 75),
         (errors.AlreadyListening("x"), 75),
         (errors.Refused("x"), 77),

@@ -13,6 +13,9 @@ import pytest
 
 import kernel_client
 from kernel_client import Client, Result, Settings
+from tests.conftest import NEWER as NEWEST
+from tests.support.daemons import Daemon
+from tests.support.pairs import settings_of
 from tests.support.planted import PLANTED, exports, secret
 from tests.support.worlds import World
 
@@ -185,6 +188,82 @@ def test_said_once(world: World, client: Client, lines: list[str], how: str) -> 
         assert client.refresh().outcome == "unchanged"
     assert client.outcome == how
     assert len(lines) == said
+
+
+@NEWER
+@pytest.mark.parametrize("how", ["loaded", "blocked"])
+def test_unload(
+    world: World, environ: dict[str, str], client: Client, lines: list[str], how: str
+) -> None:
+    """It leaves the environment as it was, in silence; the next refresh looks afresh."""
+    world.envrc("w", exports("FOO", "KEEP"), allow=how == "loaded")
+    os.chdir(world.path("w"))
+    assert client.refresh().outcome == how
+    said = list(lines)
+
+    result = client.unload()
+    assert (result.outcome, result.answered) == ("unloaded", "record")
+    assert result.unset_names == (("FOO",) if how == "loaded" else ())
+    assert environ == world.environ
+    assert lines == said
+    assert client.outcome is None
+
+    assert client.refresh().outcome == how
+
+
+@NEWER
+def test_unload_of_nothing(world: World, environ: dict[str, str]) -> None:
+    """What was only inherited is left alone, and so is a bare environment."""
+    world.envrc("w", exports("FOO"))
+    os.chdir(world.path("w"))
+    first = Client(environ, settings=OFF)
+    assert first.unload().outcome == "absent"
+    first.refresh()
+    first.close()
+    inherited = dict(environ)
+
+    assert Client(environ, settings=OFF).unload().outcome == "absent"
+    assert environ == inherited
+
+
+@NEWER
+def test_unload_that_fails(world: World) -> None:
+    """A variable that cannot be written does not keep the others, nor is it raised."""
+
+    class Refusing(dict[str, str]):
+        def pop(self, name: str, *default: object) -> object:
+            if name == "BAR" and name in self:
+                raise OSError
+            return super().pop(name, *default)  # type: ignore[arg-type]
+
+    environ = Refusing(world.environ)
+    world.envrc("w", exports("FOO", "BAR"))
+    os.chdir(world.path("w"))
+    client = Client(environ, output=lambda _: None, settings=OFF)
+    client.refresh()
+
+    assert client.unload().outcome == "unloaded"
+    assert "FOO" not in environ
+    client.close()
+
+
+@NEWER
+@pytest.mark.parametrize("mode", ["direct", "sidecar"])
+def test_sidecar_pid(
+    world: World, environ: dict[str, str], daemons: dict[str, Daemon], mode: str
+) -> None:
+    """It is that of the process at the other end, for as long as there is one."""
+    path = daemons[NEWEST].socket
+    client = Client(environ, settings=settings_of(path if mode == "sidecar" else None))
+    assert client.sidecar_pid is None
+    world.envrc("w", exports("FOO"))
+    os.chdir(world.path("w"))
+    client.refresh()
+    process = daemons[NEWEST].process
+    assert process is not None
+    assert client.sidecar_pid == (process.pid if mode == "sidecar" else None)
+    client.close()
+    assert client.sidecar_pid is None
 
 
 @NEWER
