@@ -36,7 +36,7 @@ LINE = (
     "import os,runpy;a=sys.argv;path,command,module=a[1:4];del a[1:4];"
     "runpy.run_path(path)['prepare'](a,command)if os.path.exists(path)else "
     "print('envwatch:',path,'is gone; the kernel starts without it',file=sys.stderr);"
-    "first and sys.path.insert(0,'');"
+    "first and sys.path.insert(0,os.getcwd());"
     "runpy.run_module(module,run_name='__main__',alter_sys=True)"
 )
 

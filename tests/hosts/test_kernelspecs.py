@@ -221,8 +221,7 @@ def test_line_leaves_everything_else_alone(tmp_path: Path) -> None:
     plainly = plain(tmp_path, "-f", "x")
 
     assert argv == [*plainly[0], "--ext=kernel_client"]
-    # Where `-m` has the folder, `-c` has "", which means it; ipykernel drops either.
-    assert path == ["", *plainly[1][1:]]
+    assert path == plainly[1]
     assert environ == plainly[2]
     assert (is_loaded, name, said) == (True, "__main__", "")
 

@@ -8,6 +8,7 @@ import sys
 import threading
 import weakref
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -231,10 +232,10 @@ def test_unload_that_fails(world: World) -> None:
     """A variable that cannot be written does not keep the others, nor is it raised."""
 
     class Refusing(dict[str, str]):
-        def pop(self, name: str, *default: object) -> object:
+        def pop(self, name: str, *default: Any) -> Any:
             if name == "BAR" and name in self:
                 raise OSError
-            return super().pop(name, *default)  # type: ignore[arg-type]
+            return super().pop(name, *default)
 
     environ = Refusing(world.environ)
     world.envrc("w", exports("FOO", "BAR"))
