@@ -44,13 +44,16 @@ def load(shell: Any) -> None:
     _hooks[shell] = hook
     shell.events.register(EVENT, hook.before_cell)
     shell.register_magic_function(hook.magic, magic_kind="line", magic_name=MAGIC)
-    if hasattr(shell, "kernel") and not getattr(shell, "parent_header", None):
-        hook.client.prefetch()
-        return
-    try:
+    if not hasattr(shell, "kernel"):
+        try:
+            hook.refresh()
+        except KeyboardInterrupt:
+            # It may be a start-up file that loads us: there is a prompt to come.
+            _say("envwatch: interrupted; the next run asks again")
+    elif getattr(shell, "parent_header", None):
         hook.refresh()
-    except KeyboardInterrupt:
-        _say("envwatch: interrupted; the next run asks again")
+    else:
+        hook.client.prefetch()
 
 
 def unload(shell: Any) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import stat
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -112,6 +113,9 @@ def install(
             dirs_exist_ok=True,
             ignore=shutil.ignore_patterns("__pycache__", footprint.RECORD),
         )
+        # A store of packages may keep its files read-only, folders too.
+        for each in (fresh, *fresh.rglob("*")):
+            each.chmod(each.stat().st_mode | stat.S_IWUSR)
         path = fresh / "kernel.json"
         path.unlink(missing_ok=True)
         path.write_text(json.dumps(spec, indent=1) + "\n", encoding="utf-8")

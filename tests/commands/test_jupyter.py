@@ -71,6 +71,19 @@ def test_there_and_back(jupyter: Jupyter, run: Callable[..., Ended]) -> None:
     assert tree(jupyter.data) == before
 
 
+def test_files_that_are_read_only(jupyter: Jupyter, run: Callable[..., Ended]) -> None:
+    """A kernelspec in a store of packages: the copy is the person's to remove."""
+    folder = own(jupyter)
+    for path in (*folder.iterdir(), folder):
+        path.chmod(path.stat().st_mode & ~0o222)
+    assert run("install", "--kernel", "mine").code == 0
+
+    made = jupyter.kernels / "mine-envwatch"
+    for path in (*made.iterdir(), made):
+        assert path.stat().st_mode & 0o200, path
+    assert run("uninstall", "--kernel", "mine").code == 0
+
+
 def test_python3_is_the_default(jupyter: Jupyter, run: Callable[..., Ended]) -> None:
     """Without any kernelspec the kernel of envwatch's interpreter is taken."""
     assert run("install").code == 0

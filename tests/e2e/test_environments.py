@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import socket as socket_of
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +12,7 @@ import pytest
 
 from tests.conftest import OLDER
 from tests.support import planted
+from tests.support.daemons import until
 from tests.support.jupyters import Jupyter, Kernel
 from tests.support.venvs import with_ipykernel
 from tests.support.worlds import World
@@ -122,6 +125,35 @@ def test_children_of_the_kernel(kernel: Kernel) -> None:
         "        print(pool.map(child.foo, [0]))"
     )
     assert (cell.out, cell.error) == ("['1']\n" * 3, None)
+
+
+@older
+@direct
+def test_sidecar_is_started_from_there(world: World, jupyter: Jupyter) -> None:
+    """No `envwatch` is beside that interpreter: the kernel starts the one of ours."""
+    world.envrc("w", "export FOO=1\n")
+    jupyter.install("--kernel", "other", "--no-provisioner")
+    environ = {
+        "ENVWATCH_SIDECAR": "auto",
+        "ENVWATCH_SOCKET": jupyter.person.environ["ENVWATCH_SOCKET"],
+    }
+    kernel = jupyter.kernel("other-envwatch", environ=environ)
+    try:
+        assert kernel.run(FOO).out == "1\n"
+        until("the sidecar takes connections", lambda: _listens(jupyter))
+        world.envrc("w", "export FOO=2\n")
+        assert kernel.run(FOO).out == "2\n"
+        assert "sidecar:     attached, pid " in kernel.run("%envwatch").out
+    finally:
+        kernel.close()
+        assert jupyter.person.run("stop").code == 0
+
+
+def _listens(jupyter: Jupyter) -> bool:
+    with socket_of.socket(socket_of.AF_UNIX) as probe, contextlib.suppress(OSError):
+        probe.connect(jupyter.person.environ["ENVWATCH_SOCKET"])
+        return True
+    return False
 
 
 @older

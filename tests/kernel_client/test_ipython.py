@@ -211,6 +211,19 @@ def test_interrupt_while_it_is_loaded(
     ipython.unload(made)
 
 
+def test_interrupt_of_a_cell_that_loads_it(client: FakeClient) -> None:
+    """The rest of that cell is not run; the extension is there all the same."""
+    client.results = [KeyboardInterrupt()]
+    made = FakeShell(kernel=object(), parent_header={"x": 1})
+    with pytest.raises(KeyboardInterrupt):
+        ipython.load(made)
+
+    assert len(made.callbacks) == 1
+    ipython.load(made)
+    assert len(made.callbacks) == 1
+    ipython.unload(made)
+
+
 def test_handler_of_an_async_cell(shell: FakeShell, client: FakeClient) -> None:
     """An interrupt gets through for as long as the refresh lasts, and no longer."""
 
