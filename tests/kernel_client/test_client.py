@@ -228,6 +228,27 @@ def test_unload_of_nothing(world: World, environ: dict[str, str]) -> None:
 
 
 @NEWER
+def test_unload_after_somebody_loaded_another(
+    world: World, environ: dict[str, str], client: Client
+) -> None:
+    """What another hook has loaded in the meantime is not ours to take back."""
+    world.envrc("w", exports("FOO"))
+    world.envrc("v", exports("BAR"))
+    other = dict(environ)
+    os.chdir(world.path("v"))
+    hook = Client(other, settings=OFF)
+    hook.refresh()
+    hook.close()
+    os.chdir(world.path("w"))
+    client.refresh()
+    environ.clear()
+    environ.update(other)
+
+    assert client.unload().outcome == "absent"
+    assert environ == other
+
+
+@NEWER
 def test_unload_that_fails(world: World) -> None:
     """A variable that cannot be written does not keep the others, nor is it raised."""
 
