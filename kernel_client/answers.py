@@ -102,6 +102,8 @@ class Answers:
         if root not in self._reload_wanted:
             return False
         self._reload_wanted.discard(root)
+        # What was asked for before the reload does not answer it.
+        self.cancel()
         return True
 
     def left(self, root: str) -> None:

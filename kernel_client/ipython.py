@@ -19,6 +19,7 @@ from kernel_client import notice, result as results
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from kernel_client.client import Client
@@ -76,11 +77,16 @@ class Hook:
         self._last: Result | None = None
         self._answered: str | None = None
         self._rejection: Rejection | None = None
-        # One object for register and unregister, and a name of its own in the list.
+        # Older IPythons unregister by identity, and a bound method is a new object
+        # each time it is named.
         self.before_cell = self._before_cell
 
     def refresh(self) -> None:
-        """Refresh; an interrupt gets through even where a cell is to run async.
+        """Refresh, and remember what it came to."""
+        self._note(self._interruptible(self.client.refresh))
+
+    def _interruptible(self, call: Callable[[], Result]) -> Result:
+        """Call; an interrupt gets through even where a cell is to run async.
 
         ipykernel then has a SIGINT handler that waits for the event loop, which
         waits for us.
@@ -93,11 +99,10 @@ class Hook:
             or not callable(handler)
             or not _is_main_thread()
         ):
-            self._note(self.client.refresh())
-            return
+            return call()
         signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
-            self._note(self.client.refresh())
+            return call()
         finally:
             signal.signal(signal.SIGINT, handler)
 
@@ -153,7 +158,7 @@ class Hook:
         if not self.is_on:
             _tell("envwatch: off; `%envwatch on` refreshes")
             return
-        result = self.client.reload()
+        result = self._interruptible(self.client.reload)
         self._note(result)
         _tell(f"envwatch: {result.outcome}")
 

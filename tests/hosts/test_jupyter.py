@@ -100,6 +100,26 @@ def test_blocked_file(
 
 
 @older
+@pytest.mark.parametrize("mode", ["sidecar"], indirect=True)
+def test_reload_reaches_it(world: World, jupyter: Jupyter) -> None:
+    """A kernel that had nothing to ask yet is attached to the sidecar all the same."""
+    world.write("w/value", "1")
+    world.envrc("w", "export FOO=$(cat value)\n")
+    jupyter.install()
+    kernel = jupyter.kernel()
+    try:
+        assert kernel.run(AT_START).out == "1\n"
+        world.write("w/value", "2")
+        show = "print(os.environ['FOO'])"
+        assert kernel.run(show).out == "1\n"
+        ended = jupyter.person.run("reload", world.path("w"))
+        assert ended.out.startswith("1 kernel loads"), ended
+        assert kernel.run(show).out == "2\n"
+    finally:
+        kernel.close()
+
+
+@older
 @direct
 def test_restart(world: World, jupyter: Jupyter) -> None:
     """A restarted kernel starts in the environment of then, not in the first one's."""

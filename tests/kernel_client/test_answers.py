@@ -135,6 +135,39 @@ def test_notices(world: World) -> None:
 
 
 @NEWER
+def test_reload_after_a_question(world: World) -> None:
+    """What was asked for before somebody's reload is not taken for its answer."""
+    root = request(world).root
+    asked: list[str] = []
+
+    def play(said: Said) -> None:
+        said.welcome(world.direnv)
+        said.diff(said.hear()["id"], set={"FOO": secret("FOO")})
+        said.say("changed", root=root, reason="reload")
+        while True:
+            frame = said.hear()
+            asked.append(frame["type"])
+            if frame["type"] == "export":
+                said.diff(frame["id"], set={"BAR": secret("BAR")})
+
+    with listening(play) as peer:
+        answers = Answers(settings(peer.path), lambda _: None)
+        answers.prefetch(request(world))
+        poll = answers.poll()
+        assert poll is not None
+        wanted = False
+        while not wanted:
+            assert poll(10_000)
+            answers.hear_notices()
+            wanted = answers.reload_wanted(root)
+        answer, _ = answers.ask(request(world), forced=False)
+        assert answer is not None
+        assert answer.set == {"BAR": secret("BAR")}
+        assert asked == ["cancel", "export"]
+        answers.close()
+
+
+@NEWER
 def test_start_is_tried_once_a_minute(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

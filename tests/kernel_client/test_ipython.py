@@ -28,7 +28,7 @@ class FakeClient:
         self.results: list[Result | BaseException] = []
         self.outcome: str | None = "loaded"
         self.sidecar_pid: int | None = None
-        self.handler: object = None
+        self.handler: Any = None
 
     def refresh(self) -> Result:
         """Give the next result."""
@@ -37,6 +37,7 @@ class FakeClient:
 
     def reload(self) -> Result:
         """Give the next result."""
+        self.handler = signal.getsignal(signal.SIGINT)
         return self._next("reload")
 
     def unload(self) -> Result:
@@ -235,6 +236,10 @@ def test_handler_of_an_async_cell(shell: FakeShell, client: FakeClient) -> None:
         shell.run()
         assert client.handler is signal.default_int_handler
         assert signal.getsignal(signal.SIGINT) is theirs
+
+        client.handler = None
+        magic(shell, "reload")
+        assert client.handler is signal.default_int_handler
 
         client.results = [KeyboardInterrupt()]
         shell.callbacks[0]()
