@@ -202,6 +202,8 @@ class Client:
             except Exception:  # noqa: BLE001 - a variable that cannot be written
                 self._give_up()
                 return Result(results.UNLOADED)
+            finally:
+                self._fences.close()
             return Result(results.UNLOADED, answered=results.RECORD, names=names)
 
     def close(self) -> None:

@@ -151,13 +151,12 @@ def test_reload_after_a_question(world: World) -> None:
                 said.diff(frame["id"], set={"BAR": secret("BAR")})
 
     with listening(play) as peer:
-        answers = Answers(settings(peer.path), lambda _: None)
+        answers = Answers(settings(peer.path), lambda _: None, drop_fence)
         answers.prefetch(request(world))
-        poll = answers.poll()
-        assert poll is not None
         wanted = False
         while not wanted:
-            assert poll(10_000)
+            assert answers.link is not None
+            assert answers.link.poll(10_000)
             answers.hear_notices()
             wanted = answers.reload_wanted(root)
         answer, _ = answers.ask(request(world), forced=False)
