@@ -5,7 +5,6 @@ An error is one line on stderr that says what to do; its class has its exit code
     2    the command line cannot be understood
     64   a setting or an option has a value that cannot be used
     65   a file is not what it should be
-    69   there is no direnv, or no sidecar that can be used
     69   there is no direnv, no sidecar that can be used, no such kernel
     70   a bug of envwatch; ENVWATCH_DEBUG=1 shows where
     74   the output, or a file, cannot be written

@@ -4,7 +4,6 @@
     ├── ConfigError      64  a setting that cannot be used
     ├── BadFile          65  a file that is not what it should be
     ├── NoSidecar        69  nobody listens
-    ├── NotWritten       74  a file cannot be written
     ├── Unavailable      69  something else that is needed is not there
     ├── NotWritten       74  a file that cannot be written
     ├── Temporary        75  works when tried again later
@@ -45,8 +44,6 @@ class NoSidecar(EnvwatchError):  # noqa: N818 - named after what there is not
     exit_code = 69
 
 
-class NotWritten(EnvwatchError):  # noqa: N818 - named after what did not happen
-    """A file could not be written; it was left as it is."""
 class Unavailable(EnvwatchError):  # noqa: N818 - what there is not, as sysexits names it
     """Something that is needed is not there; the message says what."""
 

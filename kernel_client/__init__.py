@@ -42,9 +42,9 @@ __all__ = [
     "prefetch",
     "refresh",
     "reload",
+    "unload_ipython_extension",
     "wrap_argv",
     "wrap_bash",
-    "unload_ipython_extension",
 ]
 
 _default: list[Client] = []

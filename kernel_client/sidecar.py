@@ -175,7 +175,7 @@ class Link:
     def _read(self) -> bytes:
         if self._on_fence is None:
             return self._socket.recv(_CHUNK_BYTES)
-        import socket
+        import _socket as socket
 
         data, ancillary, _, _ = self._socket.recvmsg(
             _CHUNK_BYTES, _ANCILLARY_BYTES, socket.MSG_CMSG_CLOEXEC
