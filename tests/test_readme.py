@@ -15,27 +15,76 @@ README = Path(__file__).parents[1] / "README.md"
 EXAMPLES = re.findall(
     r"^```python\n(.*?)^```", README.read_text(), re.MULTILINE | re.DOTALL
 )
+JOBS = [
+    text
+    for text in re.findall(
+        r"^```sh\n(.*?)^```", README.read_text(), re.MULTILINE | re.DOTALL
+    )
+    if "while " in text
+]
+PRINTED = {
+    "module": "loaded",
+    "client": "loaded",
+    "an agent's loop": "['FOO']",
+    "an inherited descriptor": "loaded by the sidecar",
+}
 
 
 def test_there_are_examples() -> None:
     """The search below would otherwise pass without any."""
-    assert len(EXAMPLES) == 2
+    assert len(EXAMPLES) == len(PRINTED)
+    assert len(JOBS) == 1
 
 
-@pytest.mark.parametrize("text", EXAMPLES, ids=["module", "client"])
-def test_example(text: str, world: World) -> None:
+def environ_of(world: World) -> dict[str, str]:
+    """Give an environment in which `envwatch` is at hand, and no sidecar is."""
+    return {
+        **world.environ,
+        "PATH": f"{Path(sys.executable).parent}:{world.environ['PATH']}",
+        "PYTHONPATH": str(README.parent),
+        "ENVWATCH_SIDECAR": "off",
+        "ENVWATCH_SOCKET": str(world.path("no/socket")),
+    }
+
+
+@pytest.mark.parametrize(("name", "text"), list(zip(PRINTED, EXAMPLES, strict=True)))
+def test_example(name: str, text: str, world: World) -> None:
     """In an allowed workspace, each example loads it."""
     world.envrc("w", "export FOO=1\n")
     ended = subprocess.run(
         [sys.executable, "-c", text],
         cwd=world.path("w"),
-        env={
-            **world.environ,
-            "PYTHONPATH": str(README.parent),
-            "ENVWATCH_SIDECAR": "off",
-        },
+        env=environ_of(world),
         capture_output=True,
         text=True,
         check=True,
     )
-    assert ended.stdout.startswith("loaded")
+    assert PRINTED[name] in ended.stdout
+
+
+def test_jobs_of_a_host_in_another_language(world: World) -> None:
+    """The shell's loop: an allowed one runs, a blocked and a denied one do not."""
+    for name in ("allowed", "blocked", "denied"):
+        world.envrc(name, "export FOO=1\n", allow=name == "allowed")
+    is_newer = world.is_newer
+    world.call("deny", folder=world.path("denied"))
+    jobs = "".join(
+        f"{world.path(name)}\ttouch\t{world.path(name)}/ran\n"
+        for name in ("allowed", "blocked", "denied")
+    )
+    ended = subprocess.run(
+        ["bash", "-c", JOBS[0]],
+        input=jobs,
+        cwd=world.top,
+        env=environ_of(world),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    ran = [path.parent.name for path in world.top.glob("*/ran")]
+    assert ran == ["allowed"]
+    said = ended.stdout.splitlines()
+    assert said[0] == f"{world.path('blocked')}: ask the person to look at its .envrc"
+    last = "denied; leave it alone" if is_newer else "ask the person to look"
+    assert last in said[1]
+    assert len(said) == 2
