@@ -18,7 +18,6 @@ host scrubbed them.
 from __future__ import annotations
 
 import os
-import sys
 from _thread import RLock
 from _weakref import ref
 from os import access, getcwd, lstat, stat
@@ -38,6 +37,7 @@ from kernel_client.fence import Fences
 from kernel_client.loaded import Loaded
 from kernel_client.result import Result
 from kernel_client.settings import Settings
+from kernel_client.shown import Shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -90,15 +90,13 @@ class Client:
         settings: Settings | None = None,
         folder: str | None = None,
     ) -> None:
-        self._output = output
+        self._shown = Shown(output)
+        hear = self._shown.hear
         self._folder = folder
-        self._shown: list[str] = []
-        self._said_before = ""
-        self._muted: list[str] | None = None
         self._broken: list[str] | None = None
         self._lock = RLock()
         self._busy = False
-        self._loaded = Loaded(os.environ if environ is None else environ, self._hear)
+        self._loaded = Loaded(os.environ if environ is None else environ, hear)
         self._get_diff = self._loaded.get_diff
         self._diff: Any = None
         self._checks: dict[str, Checks] = {}
@@ -108,12 +106,12 @@ class Client:
             try:
                 settings = Settings.of(self._loaded.environ)
             except SettingError as error:
-                self._hear(f"envwatch: {error}; the defaults are used")
+                hear(f"envwatch: {error}; the defaults are used")
                 settings = Settings()
         self.settings = settings
         self._discovery = Discovery(settings.direnv)
         self._fences = Fences(settings)
-        self._answers = Answers(settings, self._hear, self._fences.received)
+        self._answers = Answers(settings, hear, self._fences.received)
         _clients.append(ref(self, _clients.remove))
 
     @property
@@ -220,7 +218,7 @@ class Client:
             # A signal handler, or an output, that refreshes while we do.
             return self._unchanged
         self._busy = True
-        self._shown = []
+        self._shown.begin()
         self._checks.clear()
         started = monotonic()
         try:
@@ -234,13 +232,13 @@ class Client:
             raise
         except Exception as error:  # noqa: BLE001 - a kernel must start its run
             self._give_up()
-            self._hear_once(notice.failed(f"it failed ({type(error).__name__})"))
+            self._shown.hear_once(notice.failed(f"it failed ({type(error).__name__})"))
             result = Result(outcomes.BROKEN)
         finally:
             self._busy = False
             if self._loaded.record is None:
                 self._fences.close()
-        result.messages = tuple(self._shown)
+        result.messages = tuple(self._shown.lines)
         result.seconds = monotonic() - started
         return result
 
@@ -258,7 +256,7 @@ class Client:
         direnv = self._direnv()
         if direnv is None:
             changed = self._loaded.unload() if self._loaded.record else ((), ())
-            self._hear_once(notice.no_direnv(self.settings.direnv))
+            self._shown.hear_once(notice.no_direnv(self.settings.direnv))
             return Result(results.OFF, names=changed)
         for left in range(MAX_ROUNDS, 0, -1):
             walk = self._walk()
@@ -288,7 +286,7 @@ class Client:
             if moved and not self._discovery.allows(root, request.environment):
                 # It never held still, and may not even be allowed by now.
                 changed = self._loaded.unload()
-                self._hear_once(notice.failed("its files keep changing"))
+                self._shown.hear_once(notice.failed("its files keep changing"))
                 return Result(outcomes.BROKEN, root, answered=answered, names=changed)
             changed = self._loaded.take(request, answer)
             if answer.outcome == outcomes.BROKEN:
@@ -313,18 +311,18 @@ class Client:
         """Ask; what is broken in the same words at every run is said once."""
         repeated = self._broken
         if repeated is None:
-            said = len(self._shown)
+            said = len(self._shown.lines)
             answer, answered = self._answers.ask(request, forced=forced)
-            lines = self._shown[said:]
+            lines = self._shown.lines[said:]
         else:
-            self._muted = lines = []
+            lines = self._shown.mute()
             try:
                 answer, answered = self._answers.ask(request, forced=forced)
             finally:
-                self._muted = None
+                self._shown.unmute()
             if lines != repeated:
                 for line in lines:
-                    self._hear(line)
+                    self._shown.hear(line)
         broken = answer is not None and answer.outcome == outcomes.BROKEN
         self._broken = lines if broken else None
         return answer, answered
@@ -368,7 +366,7 @@ class Client:
             self._stay(walk)
             return Result(outcomes.ABSENT)
         if record.diff is not None:
-            self._hear(notice.UNLOADING)
+            self._shown.hear(notice.UNLOADING)
         changed = self._loaded.unload()
         self._answers.left(record.root)
         self._stay(walk)
@@ -428,37 +426,6 @@ class Client:
         self._checks.clear()
         self._fences.forget()
         self._answers.forget()
-
-    # ------------------------------------------------------------ what is shown
-
-    def _hear(self, line: str) -> None:
-        """Show a line of direnv's or of ours."""
-        line = notice.shown(line, colour=self._output is None and _is_terminal())
-        if self._muted is not None:
-            self._muted.append(line)
-            return
-        self._shown.append(line)
-        try:
-            if self._output is not None:
-                self._output(line)
-            elif sys.stderr is not None:
-                sys.stderr.write(line + "\n")
-                sys.stderr.flush()
-        except Exception:  # noqa: BLE001 - an output that fails must not fail the run
-            return
-
-    def _hear_once(self, line: str) -> None:
-        """Show a line that would be the same at every run only the first time."""
-        if line != self._said_before:
-            self._said_before = line
-            self._hear(line)
-
-
-def _is_terminal() -> bool:
-    try:
-        return sys.stderr is not None and sys.stderr.isatty()
-    except Exception:  # noqa: BLE001 - somebody's own stream
-        return False
 
 
 _clients: list[ref[Client]] = []
