@@ -32,11 +32,11 @@ from kernel_client import (
 )
 from kernel_client.answers import Answers
 from kernel_client.discovery import CONFIG_NAMES, Discovery
-from kernel_client.errors import SettingError, SidecarError
+from kernel_client.errors import SidecarError
 from kernel_client.fence import Fences
 from kernel_client.loaded import Loaded
 from kernel_client.result import Result
-from kernel_client.settings import Settings
+from kernel_client.settings import Settings, usable
 from kernel_client.shown import Shown
 
 TYPE_CHECKING = False
@@ -103,11 +103,7 @@ class Client:
         self._asked_for: set[str] = set()
         self._unchanged = Result(results.UNCHANGED, answered=results.STATS)
         if settings is None:
-            try:
-                settings = Settings.of(self._loaded.environ)
-            except SettingError as error:
-                hear(f"envwatch: {error}; the defaults are used")
-                settings = Settings()
+            settings = usable(self._loaded.environ, hear)
         self.settings = settings
         self._discovery = Discovery(settings.direnv)
         self._fences = Fences(settings)
@@ -332,10 +328,14 @@ class Client:
         if root in self._asked_for or not self._loaded.is_inherited(root):
             return False
         # Where nothing but the four was left, there is nothing to be allowed.
-        return (
+        is_adopted = (
             not self._loaded.has_values
             or self._discovery.allows(root, env.passed(self._loaded.base()))
         ) and self._loaded.adopt(root)
+        if is_adopted:
+            # Nobody waits for what may have been asked for while it was starting.
+            self._answers.cancel()
+        return is_adopted
 
     def _wanted(self) -> Request | None:
         """Give the question that a refresh would have now, if it had one."""

@@ -52,7 +52,15 @@ class SidecarError(Error):
 
 
 class SettingError(Error):
-    """A setting has a value that cannot be read; the message says which."""
+    """A setting has a value that cannot be read.
+
+    The message begins with its name, which is also `name`.
+    """
+
+    @property
+    def name(self) -> str:
+        """Give the variable, or the parameter, that cannot be used."""
+        return str(self).partition(" ")[0]
 
 
 class CommandError(Error):

@@ -7,7 +7,7 @@ from kernel_client.errors import SettingError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 AUTO = "auto"
 OFF = "off"
@@ -142,6 +142,17 @@ class Settings:
             shell=shell,
             check_s=_seconds(environ, "ENVWATCH_CHECK_S", CHECK_S),
         )
+
+
+def usable(environ: Mapping[str, str], hear: Callable[[str], None]) -> Settings:
+    """Read the settings; of what cannot be read the default is used, and that said."""
+    given = {name: environ[name] for name in environ if name.startswith("ENVWATCH_")}
+    while True:
+        try:
+            return Settings.of(given)
+        except SettingError as error:
+            hear(f"envwatch: {error}; the default is used")
+            del given[error.name]
 
 
 def _seconds(environ: Mapping[str, str], name: str, default: float) -> float:

@@ -10,9 +10,8 @@ import os
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from kernel_client import Client, SettingError, Settings, outcome, result
-from kernel_client.discovery import CONFIG_NAMES
-from kernel_client.roots import Walk
+from kernel_client import Client, outcome, result
+from kernel_client.settings import OFF, usable
 
 _STARTS_WITHOUT = frozenset(
     {
@@ -53,7 +52,13 @@ def started(environ: Mapping[str, str], folder: str, *, wait_s: float) -> Start:
     """
     lines: list[str] = []
     given = dict(environ)
-    client = _Placed(folder, given, lines, wait_s)
+    settings = usable(environ, lines.append)
+    settings.wait_s = min(settings.wait_s, wait_s)
+    # Nobody looks a second time, so nothing is to be kept under watch.
+    settings.fence = OFF
+    client = Client(
+        given, output=lines.append, settings=settings, folder=os.path.realpath(folder)
+    )
     try:
         found = client.refresh()
         if found.outcome not in (outcome.LOADED, result.UNCHANGED):
@@ -64,24 +69,3 @@ def started(environ: Mapping[str, str], folder: str, *, wait_s: float) -> Start:
         where = found.root_file or folder
         lines.append(f"envwatch: the kernel starts without the environment of {where}")
     return Start(given, found.outcome, tuple(lines))
-
-
-class _Placed(Client):
-    """A client that looks from a folder of its own."""
-
-    def __init__(
-        self, folder: str, environ: dict[str, str], lines: list[str], wait_s: float
-    ) -> None:
-        settings = None
-        try:
-            settings = Settings.of(environ)
-            settings.wait_s = min(settings.wait_s, wait_s)
-        except SettingError as error:
-            lines.append(f"envwatch: {error}; the defaults are used")
-            settings = Settings(wait_s=wait_s)
-        super().__init__(environ, output=lines.append, settings=settings)
-        self._folder = os.path.realpath(folder)
-
-    def _walk(self) -> Walk:
-        names = self._loaded.of_base(CONFIG_NAMES)
-        return self._discovery.walk(self._folder, names, self._loaded.base)

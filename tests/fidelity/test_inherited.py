@@ -267,3 +267,15 @@ def test_whole_environment_replaced_while_loaded(pair: Pair) -> None:
 
     pair.step(outcome="loaded")
     pair.step("", outcome="unloaded")
+
+
+def test_same_workspace_asked_for_before(loaded: Pair) -> None:
+    """An answer that was asked for while the kernel started says nothing later."""
+    loaded.go("w")
+    loaded.kernel.client.prefetch()
+    loaded.step(outcome="unchanged")
+    loaded.world.envrc("w", exports("BAR"), allow=False)
+
+    step = loaded.step(outcome="blocked")
+
+    assert not [line for line in step.result.messages if "loading" in line]

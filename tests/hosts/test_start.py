@@ -109,15 +109,14 @@ def test_inherited(world: World, jupyter: Jupyter) -> None:
 @older
 @direct
 def test_bad_setting(world: World, jupyter: Jupyter) -> None:
-    """It is said in one line, and the defaults are used."""
-    # No root file: by the defaults, a sidecar would be started to ask it.
+    """It is said in one line, and the default is used; the others count."""
     world.folder("w")
     given = start(jupyter, "w", {"ENVWATCH_WAIT_S": "soon"})
 
     assert given.outcome == "absent"
     assert given.lines[0] == (
         "envwatch: ENVWATCH_WAIT_S must be a number of seconds above 0;"
-        " the defaults are used"
+        " the default is used"
     )
 
 

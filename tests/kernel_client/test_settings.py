@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kernel_client.errors import SettingError
-from kernel_client.settings import Settings
+from kernel_client.settings import Settings, usable
 
 
 def told(settings: Settings) -> dict[str, object]:
@@ -97,3 +97,21 @@ def test_value_that_cannot_be_used(name: str, text: str) -> None:
     with pytest.raises(SettingError) as caught:
         Settings.of({name: text})
     assert name in str(caught.value)
+
+
+def test_usable_settings() -> None:
+    """Each that cannot be read is said and has its default; the others count."""
+    lines: list[str] = []
+    read = usable(
+        {
+            "ENVWATCH_SIDECAR": "off",
+            "ENVWATCH_WAIT_S": "soon",
+            "ENVWATCH_FENCE": "perhaps",
+            "ENVWATCH_KILL_S": "7",
+            "HOME": "/h",
+        },
+        lines.append,
+    )
+    assert told(read) == {**told(Settings()), "sidecar": "off", "kill_s": 7.0}
+    assert [line.split()[1] for line in lines] == ["ENVWATCH_FENCE", "ENVWATCH_WAIT_S"]
+    assert all(line.endswith("; the default is used") for line in lines)
