@@ -12,7 +12,7 @@ from envwatch import __version__
 
 COMMANDS = {
     "completion": "Print the script that completes `envwatch` in a shell.",
-    "demo": "Show the main job with the real direnv and 20 real kernels.",
+    "demo": "Show the main job with the real direnv, 20 kernels and a notebook.",
     "doctor": "Check what envwatch needs here, with a remedy for each finding.",
     "exec": "Run one program in the environment of a workspace.",
     "ipython": "Refresh before each line of plain `ipython`: install, uninstall.",

@@ -1,4 +1,4 @@
-"""`envwatch demo`: show the main job with the real direnv and 20 real kernels.
+"""`envwatch demo`: show the main job with the real direnv, 20 kernels and a notebook.
 
 In a folder, a home and a direnv store of its own, with a sidecar of its own; it
 prints each step with what it cost beside direnv's hook, measured in the same run.
@@ -12,6 +12,8 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Generator
+from contextlib import contextmanager
 from types import FrameType
 
 import click
@@ -27,7 +29,7 @@ from kernel_client import direnv as program
 
 @click.command("demo")
 def command() -> int:
-    """Show the main job with the real direnv and 20 real kernels."""
+    """Show the main job with the real direnv, 20 kernels and a notebook."""
     base = state.base(os.environ)
     direnv = direnv_of(base)
     version = program.version(direnv, base)
@@ -44,7 +46,8 @@ def command() -> int:
         except EnvwatchError as error:
             story.wrong.append(str(error))
     finally:
-        stage.close()
+        with _undisturbed():
+            stage.close()
     _say("")
     for line in story.wrong:
         _say(line)
@@ -59,6 +62,18 @@ def command() -> int:
 def _say(line: str) -> None:
     click.echo(line)
     sys.stdout.flush()
+
+
+@contextmanager
+def _undisturbed() -> Generator[None]:
+    """Let no second Ctrl-C end the clean-up half way."""
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.signal(number, signal.SIG_IGN) for number in numbers]
+    try:
+        yield
+    finally:
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)
 
 
 def _ended(number: int, _: FrameType | None) -> None:

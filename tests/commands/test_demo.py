@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import signal
+import time
 from pathlib import Path
 
 import pytest
@@ -11,22 +11,31 @@ import pytest
 from tests.conftest import OLDER
 from tests.support.daemons import until
 from tests.support.persons import Person
+from tests.support.processes import ipykernels, processes
 
 one_version = pytest.mark.parametrize("version", [OLDER], indirect=True)
 
 
-def processes(top: Path) -> list[str]:
-    """Give the command of every process whose environment names this folder."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        if not entry.name.isdigit() or int(entry.name) == os.getpid():
-            continue
-        try:
-            if os.fsencode(top) in (entry / "environ").read_bytes():
-                found.append((entry / "cmdline").read_text().replace("\0", " "))
-        except OSError:
-            continue
-    return found
+# The command with its last steps alone, so that nobody waits for the others.
+NOTEBOOK = """
+import sys
+from envwatch.__main__ import main
+from envwatch.commands.demonstration.story import Story
+def play(story):
+    story._stage.write("first")
+    story._stage.allow()
+    story._stage.start_sidecar()
+    story._stage.prompt(story._shell)
+    story._notebook()
+Story.play = play
+sys.argv = ["envwatch", "demo"]
+sys.exit(main())
+"""
+
+
+def kernels(top: Path) -> list[str]:
+    """Give the commands of the processes that only a demo needs."""
+    return [each for each in processes(top).values() if "serve" not in each.split()]
 
 
 @pytest.fixture
@@ -47,10 +56,13 @@ def test_everything_is_as_it_should_be(person: Person, temporary: Path) -> None:
     assert "NOT SO" not in ended.out
     assert ended.out.count("(1 : ") >= 5
     assert ended.out.count("one evaluation for 20 kernels") == 3
-    for step in range(1, 9):
+    for step in range(1, 12):
         assert f"\n{step}. " in ended.out
+    assert "its interpreter has started with what direnv's hook gives" in ended.out
+    assert ".envrc is blocked" in ended.out
+    assert "it has the new value" in ended.out
     assert list(temporary.iterdir()) == []
-    assert processes(temporary) == []
+    assert processes(temporary) == {}
     assert not (person.world.data / "allow").exists()
 
 
@@ -71,7 +83,7 @@ def test_what_is_not_so_is_said(person: Person, temporary: Path) -> None:
     assert "NOT SO: evaluations in all: 1, not 2" in ended.out
     assert "not everything was as it should be" in ended.lines[-1]
     assert list(temporary.iterdir()) == []
-    assert processes(temporary) == []
+    assert processes(temporary) == {}
 
 
 @one_version
@@ -87,7 +99,39 @@ def test_ended_early(person: Person, temporary: Path, number: signal.Signals) ->
     assert ended.code == 128 + number
     assert "Traceback" not in ended.err
     assert list(temporary.iterdir()) == []
-    until("no process is left", lambda: processes(temporary) == [])
+    until("no process is left", lambda: processes(temporary) == {})
+
+
+@one_version
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_ended_in_the_notebook(
+    person: Person, temporary: Path, number: signal.Signals
+) -> None:
+    """The notebook's kernel ends too, with one signal or with an impatient second."""
+    process = person._started(["-c", NOTEBOOK], None, {})
+    until("a notebook's kernel runs", lambda: ipykernels(temporary) != [])
+
+    process.send_signal(number)
+    time.sleep(0.05)
+    process.send_signal(number)
+    ended = person.ended(process)
+
+    assert ended.code == 128 + number
+    assert "Traceback" not in ended.err
+    assert list(temporary.iterdir()) == []
+    until("no process is left", lambda: processes(temporary) == {})
+
+
+@one_version
+def test_killed_in_the_notebook(person: Person, temporary: Path) -> None:
+    """Nobody can clean up after `kill -9`; the kernels end by themselves."""
+    process = person._started(["-c", NOTEBOOK], None, {})
+    until("a notebook's kernel runs", lambda: ipykernels(temporary) != [])
+
+    process.kill()
+    person.ended(process)
+
+    until("no kernel is left", lambda: kernels(temporary) == [])
 
 
 @one_version

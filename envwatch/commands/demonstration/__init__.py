@@ -1,1 +1,1 @@
-"""What `envwatch demo` is made of: a stage, kernels on it, and the story."""
+"""What `envwatch demo` is made of: a stage, kernels and a notebook on it, the story."""

@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import envwatch
 from envwatch.errors import Temporary
@@ -18,16 +18,17 @@ from envwatch.errors import Temporary
 PACKAGES = Path(envwatch.__file__).resolve().parents[1]
 """Where this envwatch is, so that other processes run the same one."""
 
-_END_S = 2.0
-
 
 class Kernel:
     """One kernel process; `deadline` is when the demo gives up on it."""
 
+    module: ClassVar[str] = "kernel"
+    end_s: ClassVar[float] = 2.0
+
     def __init__(self, environ: Mapping[str, str], *, deadline: float) -> None:
         self._deadline = deadline
         self._process = subprocess.Popen(
-            [sys.executable, "-m", f"{__package__}.kernel"],
+            [sys.executable, "-m", f"{__package__}.{self.module}"],
             cwd=PACKAGES,
             env=dict(environ),
             stdin=subprocess.PIPE,
@@ -53,7 +54,7 @@ class Kernel:
         """Wait for the answer to the last order.
 
         Raises:
-            Temporary: it ended, or the demo's time is over.
+            Temporary: it ended or failed, or the demo's time is over.
         """
         left_s = max(0.0, self._deadline - time.monotonic())
         if not select.select([self._answers], [], [], left_s)[0]:
@@ -62,6 +63,8 @@ class Kernel:
         if not line:
             raise Temporary("a kernel of the demo has ended")
         told: dict[str, Any] = json.loads(line)
+        if "failed" in told:
+            raise Temporary(told["failed"])
         return told
 
     def close(self) -> None:
@@ -70,11 +73,23 @@ class Kernel:
             # It may have ended already, with an order unread.
             self._orders.close()
         try:
-            self._process.wait(_END_S)
+            self._process.wait(self.end_s)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
         self._answers.close()
+
+
+class Notebook(Kernel):
+    """The process that has an ipykernel of its own."""
+
+    module = "notebook"
+    end_s = 5.0
+
+    def close(self) -> None:
+        """End the ipykernel and the process, also while it waits for a cell."""
+        self._process.terminate()
+        super().close()
 
 
 def asked(kernels: Sequence[Kernel], **order: Any) -> list[dict[str, Any]]:

@@ -22,7 +22,7 @@ from typing import Any
 
 from envwatch import state
 from envwatch.commands import sidecars
-from envwatch.commands.demonstration.kernels import PACKAGES, Kernel
+from envwatch.commands.demonstration.kernels import PACKAGES, Kernel, Notebook
 from envwatch.errors import Temporary
 from kernel_client import environment as env, messages
 from kernel_client.sidecar import Link
@@ -55,11 +55,12 @@ class Stage:
         self._log = self.top / "evaluations"
         self._seconds = count(_FIRST_SECOND)
         self._kernels: list[Kernel] = []
+        self._notebooks: list[Notebook] = []
         self._sidecar: subprocess.Popen[bytes] | None = None
 
     def close(self) -> None:
         """End every process, and remove the folder."""
-        for kernel in self._kernels:
+        for kernel in (*self._notebooks, *self._kernels):
             kernel.close()
         if self._sidecar is not None:
             self._end_sidecar(signal.SIGTERM)
@@ -98,6 +99,12 @@ class Stage:
         for _ in range(number):
             self._kernels.append(Kernel(self.environ, deadline=self.deadline))
         return self._kernels
+
+    def start_notebook(self) -> Notebook:
+        """Start a process that has a Jupyter of the demo's own."""
+        environ = _jupyter_environ(self.environ, self.top / "home")
+        self._notebooks.append(Notebook(environ, deadline=self.deadline))
+        return self._notebooks[-1]
 
     def start_sidecar(self) -> None:
         """Start a sidecar, and wait until it answers."""
@@ -222,4 +229,21 @@ def _environ(direnv: str, top: Path) -> dict[str, str]:
         "ENVWATCH_SOCKET": str(top / "socket" / "s"),
         # Python would set LC_CTYPE in the kernels, and in no shell.
         "PYTHONCOERCECLOCALE": "0",
+    }
+
+
+def _jupyter_environ(environ: Mapping[str, str], home: Path) -> dict[str, str]:
+    """Give the environment of a Jupyter in this home, with nothing of the person's."""
+    theirs = ("IPYTHON", "JPY_", "JUPYTER_", "PYTHONSTARTUP")
+    own = {
+        name: value for name, value in environ.items() if not name.startswith(theirs)
+    }
+    return {
+        **own,
+        "IPYTHONDIR": str(home / "ipython"),
+        "JUPYTER_CONFIG_DIR": str(home / "jupyter" / "config"),
+        "JUPYTER_DATA_DIR": str(home / "jupyter" / "data"),
+        "JUPYTER_RUNTIME_DIR": str(home / "jupyter" / "runtime"),
+        # In a virtual environment, its kernels would come before those of this home.
+        "JUPYTER_PREFER_ENV_PATH": "0",
     }

@@ -5,20 +5,23 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from envwatch.commands import sidecars
 from envwatch.commands.demonstration.kernel import digest
-from envwatch.commands.demonstration.kernels import Kernel, asked
+from envwatch.commands.demonstration.kernels import Kernel, Notebook, asked
 from envwatch.commands.demonstration.stage import Stage
-from envwatch.commands.text import duration
+from envwatch.commands.text import duration, plain
 from envwatch.core.workspace import FIRST_DELAY_S
 
 KERNELS = 20
 _REFRESHES = 10_000
 _PROMPTS = 15
 _EDITS = 5
+_JUPYTER = ("jupyter_client", "ipykernel")
+_SET = ("DEMO_PLACE", "DEMO_TOKEN", "PATH")
 _PAUSE_S = FIRST_DELAY_S * 1.1
 """Between two edits: sooner, a sidecar takes them for a file that touches itself."""
 
@@ -53,6 +56,7 @@ class Story:
         self._leaves()
         self._sidecar_is_killed()
         self._sidecar_is_back()
+        self._notebook()
 
     # ------------------------------------------------------------ the steps
 
@@ -70,9 +74,7 @@ class Story:
     def _costs_nothing(self) -> None:
         self._title("nothing has changed")
         p50_s = self._ask_one(count=_REFRESHES)["p50_s"]
-        hook_s = statistics.median(
-            self._stage.prompt(self._shell) for _ in range(_PROMPTS)
-        )
+        hook_s = self._hook_p50_s()
         self._check("an unchanged refresh is cheaper than the hook", p50_s < hook_s)
         self._compare("refresh, p50", p50_s, "hook, p50", hook_s)
 
@@ -154,6 +156,73 @@ class Story:
         self._stage.prompt(self._shell)
         self._expect_shell(answers, self._shell)
 
+    # ------------------------------------------------------------ the notebook
+
+    def _notebook(self) -> None:
+        self._title("a notebook: a real ipykernel, after `envwatch jupyter install`")
+        if None in map(find_spec, _JUPYTER):
+            self._say("   left out; what it needs: pip install 'envwatch[jupyter]'")
+            return
+        notebook = self._stage.start_notebook()
+        self._notebook_loads(notebook)
+        self._notebook_is_blocked(notebook)
+        self._notebook_is_allowed(notebook)
+
+    def _notebook_loads(self, notebook: Notebook) -> None:
+        ready_s = asked([notebook], folder=str(self._stage.workspace))[0]["seconds"]
+        cell = self._cell(notebook)
+        given = self._set_here(self._shell)
+        self._hold(
+            "its interpreter has started with what direnv's hook gives a shell there",
+            cell["digest_at_start"] == given,
+        )
+        self._hold("its first cell has it", cell["digest"] == given)
+        p50_s = asked([notebook], count=_REFRESHES)[0]["p50_s"]
+        hook_s = self._hook_p50_s()
+        self._check("an unchanged refresh is cheaper than the hook", p50_s < hook_s)
+        self._compare("refresh before a cell, p50", p50_s, "hook, p50", hook_s)
+        self._say(f"   the kernel was ready after {duration(ready_s)}")
+
+    def _notebook_is_blocked(self, notebook: Notebook) -> None:
+        self._title("somebody edits the .envrc while the notebook is open")
+        before = self._stage.evaluations()
+        self._stage.write("noted")
+        cell = self._cell(notebook)
+        self._expect_evaluations(before)
+        bare = self._set_here(self._stage.environ)
+        self._hold(
+            "what the .envrc had set is gone in the next cell", cell["digest"] == bare
+        )
+        said = [line for line in cell["said"] if "is blocked" in line]
+        self._check("the output of that cell says so", bool(said))
+        for line in said:
+            self._say(f"   its output: {plain(line)}")
+        self._beside_hook(cell)
+
+    def _notebook_is_allowed(self, notebook: Notebook) -> None:
+        self._title("the person runs `direnv allow`, and one more cell")
+        self._stage.allow()
+        cell = self._cell(notebook)
+        self._beside_hook(cell)
+        self._hold(
+            "it has the new value: every one is what direnv's hook gives a shell there",
+            cell["digest"] == self._set_here(self._shell),
+        )
+
+    def _cell(self, notebook: Notebook) -> Mapping[str, Any]:
+        return asked([notebook], names=_SET)[0]
+
+    def _set_here(self, environ: Mapping[str, str]) -> str:
+        """Give a digest of what the `.envrc` sets; a kernel adds names of its own."""
+        return digest({name: environ[name] for name in _SET if name in environ})
+
+    def _beside_hook(self, cell: Mapping[str, Any]) -> None:
+        hook_s = self._stage.prompt(self._shell)
+        self._say(
+            f"   the whole cell: {duration(cell['seconds'])};"
+            f" hook alone: {duration(hook_s)}"
+        )
+
     # ------------------------------------------------------------ what should be
 
     def _title(self, text: str) -> None:
@@ -164,6 +233,11 @@ class Story:
         if not is_so:
             self.wrong.append(f"step {self._step}: not so: {what}")
             self._say(f"   NOT SO: {what}")
+
+    def _hold(self, what: str, is_so: bool) -> None:  # noqa: FBT001
+        self._check(what, is_so)
+        if is_so:
+            self._say(f"   {what}")
 
     def _expect(
         self, outcome: str, answers: Answers, *, answered: str | None = None
@@ -188,9 +262,7 @@ class Story:
 
     def _expect_gone(self, answers: Answers) -> None:
         is_so = all(answer["digest"] == self._bare for answer in answers)
-        self._check("what the .envrc had set is gone in every kernel", is_so)
-        if is_so:
-            self._say("   what the .envrc had set is gone in every kernel")
+        self._hold("what the .envrc had set is gone in every kernel", is_so)
 
     def _expect_shell(self, answers: Answers, shell: Mapping[str, str]) -> None:
         same = digest(shell)
@@ -210,6 +282,11 @@ class Story:
 
     def _ask_one(self, **order: Any) -> Mapping[str, Any]:
         return asked(self._kernels[:1], **order)[0]
+
+    def _hook_p50_s(self) -> float:
+        return statistics.median(
+            self._stage.prompt(self._shell) for _ in range(_PROMPTS)
+        )
 
     def _prompt_outside(self) -> float:
         outside: Path = self._stage.outside

@@ -1,0 +1,27 @@
+"""The processes of this machine that belong to a test, by its folder."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+def processes(top: Path) -> dict[int, str]:
+    """Give the command of every process whose environment names this folder."""
+    found = {}
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit() or int(entry.name) == os.getpid():
+            continue
+        try:
+            if os.fsencode(top) in (entry / "environ").read_bytes():
+                command = (entry / "cmdline").read_text().replace("\0", " ")
+                found[int(entry.name)] = command
+        except OSError:
+            continue
+    return found
+
+
+def ipykernels(top: Path) -> list[int]:
+    """Give the pids of the notebooks' kernels among them."""
+    found = processes(top).items()
+    return [pid for pid, command in found if "ipykernel_launcher" in command]
