@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 
-from kernel_client import roots, snapshot
+from kernel_client import environment, roots, snapshot
 from kernel_client.errors import DirenvError
 
 TYPE_CHECKING = False
@@ -82,7 +82,13 @@ class Discovery:
 
     def _ask(self, dotenv: str, base: Environment) -> bool | None:
         state = self._status(dotenv, base)
-        return None if state is None else state.root == dotenv
+        if state is None or state.root is None:
+            return None if state is None else False
+        # The text of 2.32 has the bytes as they are, up to a newline.
+        return state.root in (
+            dotenv.partition("\n")[0],
+            environment.as_direnv_writes(dotenv),
+        )
 
     def _status(self, path: str, environment: Environment) -> Status | None:
         """Give what direnv says of a file's folder; None when it does not tell."""

@@ -43,6 +43,13 @@ def is_text(text: str) -> bool:
     return True
 
 
+def as_direnv_writes(path: str) -> str:
+    """Give a path as direnv's JSON has it: U+FFFD for each byte that is no UTF-8."""
+    if is_text(path):
+        return path
+    return "".join("\ufffd" if "\ud800" <= each <= "\udfff" else each for each in path)
+
+
 def is_passable(name: str, value: str) -> bool:
     """Tell whether direnv can be given a variable and hand it back as it is."""
     return (

@@ -272,14 +272,14 @@ def _answer(
         said="\n".join(run.lines),
         limit_bytes=_exec_limit_bytes(),
     )
-    if answer.outcome == outcome.UNSETTLED:
+    if answer.outcome in (outcome.UNSETTLED, outcome.EMPTY):
         try:
             state = program.status(direnv, folder, given, cancellation=cancellation)
         except DirenvError:
             if cancellation is not None and cancellation.asked:
                 return outcome.Answer(outcome.CANCELLED)
             state = program.Status(None, 1)
-        outcome.settled(answer, allowed=state.allowed == 0)
+        outcome.settled(answer, allowed=state.allowed)
     return answer
 
 

@@ -27,6 +27,10 @@ ABSENT = "absent"
 UNSETTLED = "unsettled"
 """Blocked, or a whitelisted file that failed: only `direnv status` can tell."""
 
+EMPTY = "empty"
+"""Nothing but the four, and no watches that are to be believed: the file was denied,
+or it exports nothing. Only `direnv status` can tell."""
+
 OUTCOMES = frozenset(
     {
         LOADED,
@@ -92,7 +96,7 @@ def read(  # noqa: PLR0911 - one row of the outcome table each
     `code` is direnv's exit code (negative: killed by a signal), `passed` the
     environment it was given, `root` the root file that it should have found,
     `said` its stderr, `limit_bytes` what an exec may carry in all.
-    The outcome is one of `OUTCOMES` or `UNSETTLED`.
+    The outcome is one of `OUTCOMES`, or `UNSETTLED` or `EMPTY`.
     """
     if code not in (0, 1):
         return Answer(BROKEN, reason=f"direnv ended with exit code {code}")
@@ -108,7 +112,7 @@ def read(  # noqa: PLR0911 - one row of the outcome table each
     if "DIRENV_DIFF" not in to_set:
         # `{}` and an unload cannot come from a base without the four.
         return Answer(ABSENT)
-    if env.is_text(root) and to_set.get("DIRENV_FILE") != root:
+    if to_set.get("DIRENV_FILE") != env.as_direnv_writes(root):
         return Answer(ABSENT)
     watches = _watches(to_set.get("DIRENV_WATCHES"), root)
     broken_by = env.breaking_name({**passed, **to_set}, to_set)
@@ -131,10 +135,13 @@ def read(  # noqa: PLR0911 - one row of the outcome table each
     return Answer(outcome, to_set=to_set, unset=unset, watches=watches, reason=reason)
 
 
-def settled(answer: Answer, *, allowed: bool | None) -> Answer:
-    """Settle an `UNSETTLED` answer with what `direnv status` says of the file."""
+def settled(answer: Answer, *, allowed: int | None) -> Answer:
+    """Settle an answer with what `direnv status` says of the file (as `Status`)."""
     if answer.outcome == UNSETTLED:
-        answer.outcome = FAILED if allowed else BLOCKED
+        answer.outcome = FAILED if allowed == 0 else BLOCKED
+    elif answer.outcome == EMPTY:
+        named = {0: LOADED, 2: DENIED}
+        answer.outcome = BLOCKED if allowed is None else named.get(allowed, BLOCKED)
     return answer
 
 
@@ -158,7 +165,7 @@ def _outcome(
 
     if re.search(_LOST, said):
         return DEGRADED
-    return LOADED
+    return EMPTY if watches is None else LOADED
 
 
 def _in_store(watches: list[gzenv.Watch] | None, store: str) -> bool:

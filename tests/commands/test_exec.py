@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Callable
 
@@ -110,6 +111,54 @@ def test_refused(
     assert "direnv allow" not in ended.err
     if prepare is not degraded:  # where bash itself says what it could not start
         assert all(line.startswith("direnv: loading ") for line in others), others
+
+
+UNSPELLED = [
+    os.fsdecode(b"zz\xe9"),  # direnv's JSON has another path than we do
+    os.fsdecode(b"\xe2\x82"),
+    "a\nb",  # and so has the text of 2.32's status
+]
+
+
+@pytest.mark.parametrize("folder", UNSPELLED, ids=ascii)
+@pytest.mark.parametrize("name", [".envrc", ".env"])
+def test_refused_where_direnv_spells_the_path_otherwise(
+    alone: Person, name: str, folder: str
+) -> None:
+    """A folder that JSON cannot name is refused as any other, and runs as any other."""
+    world = alone.world
+    if name == ".env":
+        world.toml("[global]\nload_dotenv = true\n")
+    canary = world.path("canary")
+    path = world.write(f"{folder}/{name}", f"FOO={PLANTED}\n")
+
+    def run() -> int:
+        ended = alone.run("exec", path.parent, "/usr/bin/touch", canary)
+        assert canary.exists() is (ended.code == 0), ended.err
+        return ended.code
+
+    assert run() == 10
+    if world.is_newer:
+        world.deny(folder)
+        assert run() == 12
+    world.allow(folder)
+    assert run() == 0
+
+
+def test_refused_where_direnv_finds_nothing(alone: Person) -> None:
+    """A root file that direnv does not see is one that nobody has allowed."""
+    world = alone.world
+    path = world.write("w/.envrc", exports("FOO"))
+    state = '{"state": {"foundRC": {"path": "/w/.envrc", "allowed": 0}}}'
+    script = f"#!/bin/sh\n[ $1 != status ] || echo '{state}'\n"
+    silent = world.write("bin/direnv", script)
+    silent.chmod(0o755)
+    canary = world.path("canary")
+    alone.environ["ENVWATCH_DIRENV"] = str(silent)
+
+    ended = alone.run("exec", path.parent, "/usr/bin/touch", canary)
+
+    assert (ended.code, canary.exists()) == (17, False), ended.err
 
 
 @pytest.mark.parametrize(("prepare", "code", "words"), REFUSED[:5], ids=IDS[:5])

@@ -93,3 +93,15 @@ def test_direnv_that_gives_no_answer(world: World) -> None:
     walk = walked(made, world, "w")
     assert walk.root is None
     assert os.path.basename(walk.dotenv or "") == ".env"
+
+
+@pytest.mark.parametrize("name", [os.fsdecode(b"zz\xe9"), "a\nb"], ids=ascii)
+def test_dotenv_in_a_folder_that_direnv_spells_otherwise(
+    world: World, name: str
+) -> None:
+    """It counts, as it does for direnv."""
+    world.toml("[global]\nload_dotenv = true\n")
+    path = world.write(f"{name}/.env", "FOO=1\n")
+    made = Discovery(world.direnv)
+    made.direnv(None)
+    assert walked(made, world, name).root == str(path)

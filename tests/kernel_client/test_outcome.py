@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import Any, NamedTuple
 
 import pytest
@@ -83,14 +84,35 @@ def test_table(row: Row) -> None:
 
 
 @pytest.mark.parametrize(
-    ("allowed", "expected"), [(True, outcome.FAILED), (False, outcome.BLOCKED)]
+    ("allowed", "failed", "empty"),
+    [
+        (0, outcome.FAILED, outcome.LOADED),
+        (1, outcome.BLOCKED, outcome.BLOCKED),
+        (2, outcome.BLOCKED, outcome.DENIED),
+        (None, outcome.BLOCKED, outcome.BLOCKED),
+    ],
 )
-def test_status_settles(allowed: object, expected: str) -> None:
+def test_status_settles(allowed: int | None, failed: str, empty: str) -> None:
     """What the watches leave open is direnv status's word."""
     answer = outcome.read(1, printed(), passed={}, root=ROOT)
-    assert outcome.settled(answer, allowed=bool(allowed)).outcome == expected
+    assert outcome.settled(answer, allowed=allowed).outcome == failed
     # A settled answer stays.
-    assert outcome.settled(answer, allowed=not allowed).outcome == expected
+    assert outcome.settled(answer, allowed=0).outcome == failed
+    unwatched = printed(DIRENV_WATCHES="garbage")
+    answer = outcome.read(0, unwatched, passed={}, root=ROOT)
+    assert answer.outcome == outcome.EMPTY
+    assert outcome.settled(answer, allowed=allowed).outcome == empty
+
+
+def test_denied_where_the_watches_cannot_be_matched() -> None:
+    """direnv's JSON has U+FFFD for each byte of a path that is no UTF-8."""
+    root = os.fsdecode(b"/w/\xe2\x82/.envrc")
+    said = "/w/\ufffd\ufffd/.envrc"
+    stdout = printed(DENIED, file=said, root=said)
+    answer = outcome.read(0, stdout, passed={}, root=root)
+    assert answer.outcome == outcome.EMPTY
+    other = printed(DENIED, file="/w/\ufffd/.envrc", root=said)
+    assert outcome.read(0, other, passed={}, root=root).outcome == outcome.ABSENT
 
 
 @pytest.mark.parametrize(
@@ -174,4 +196,4 @@ def test_repr_has_no_value() -> None:
     """Values never appear in what somebody may log."""
     answer = outcome.read(0, printed(FOO=secret("x")), passed={}, root=ROOT)
     assert PLANTED not in repr(answer)
-    assert outcome.UNSETTLED not in outcome.OUTCOMES
+    assert not {outcome.UNSETTLED, outcome.EMPTY} & outcome.OUTCOMES
