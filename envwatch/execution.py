@@ -202,7 +202,9 @@ def _refused(
     done: Result, said: Said, folder: str, command: str, base: Mapping[str, str]
 ) -> int | None:
     """Say why the program is not run and give the exit code; None: it is run."""
-    if done.outcome in (outcomes.LOADED, outcomes.ABSENT):
+    if done.outcome == outcomes.LOADED:
+        return None
+    if done.outcome == outcomes.ABSENT and done.root_file is None:
         return None
     root = done.root_file or folder
     if done.outcome == result.OFF:

@@ -279,7 +279,10 @@ class Client:
             if moved and left > 1:
                 # Something changed since direnv looked: look again.
                 continue
-            if moved and not self._discovery.allows(root, request.environment):
+            if moved and (
+                answer.outcome == outcomes.ABSENT
+                or not self._discovery.allows(root, request.environment)
+            ):
                 # It never held still, and may not even be allowed by now.
                 changed = self._loaded.unload()
                 self._shown.hear_once(notice.failed("its files keep changing"))
