@@ -18,7 +18,7 @@ Where direnv does not load, the program is not run, and one line says why:
     15   degraded: direnv lost variables, or nothing could be started with them
     16   timeout
     17   broken: direnv itself could not work
-    69   there is a root file, but no direnv
+    69   there is a root file, but no direnv; or names here are not UTF-8
     126  CMD cannot be started
     127  CMD is not found
 
@@ -38,9 +38,14 @@ import sys
 from envwatch.commands.text import plain
 from envwatch.frozen import frozen
 from envwatch.order import USAGE, Order, UsageError, parsed
-from kernel_client import notice, outcome as outcomes, record as records, result
+from kernel_client import (
+    environment as env,
+    notice,
+    outcome as outcomes,
+    record as records,
+    result,
+)
 from kernel_client.client import Client
-from kernel_client.environment import take_back
 from kernel_client.errors import SettingError
 from kernel_client.settings import AUTO, LISTENING, OFF, Settings
 
@@ -117,11 +122,15 @@ def _callers() -> dict[str, str]:
 
 def _run(order: Order, caller: dict[str, str]) -> int:
     inherited = records.inherited(caller)
-    base = take_back(caller, None if inherited is None else inherited.put_back)
+    base = env.take_back(caller, None if inherited is None else inherited.put_back)
     settings = Settings.of(base)
     if settings.exec == OFF:
         return _become(order.argv, caller)
     folder = _folder(order.folder)
+    if inherited is not None and not env.NAMES_ARE_UTF8:
+        # What another workspace has loaded cannot be taken back as it was.
+        _tell(plain(f"{notice.ENCODING}; {order.argv[0]} was not run"))
+        return _NO_DIRENV
     if settings.sidecar == AUTO:
         settings.sidecar = LISTENING
     settings.fd = None
@@ -208,9 +217,7 @@ def _refused(
         return None
     root = done.root_file or folder
     if done.outcome == result.OFF:
-        from kernel_client import roots
-
-        found = roots.walk(folder).root
+        found = _root(folder, base)
         if found is None:
             # Nothing that a direnv would load: the program needs none.
             said.drop()
@@ -231,6 +238,22 @@ def _refused(
             what += f" ({reason})"
     _tell(plain(f"envwatch: {root} {what}; {command} was not run"))
     return code
+
+
+def _root(folder: str, base: Mapping[str, str]) -> str | None:
+    """Give what a direnv might load here, where there is none that could be asked."""
+    from kernel_client import roots
+
+    nearest = roots.walk(folder).root
+    dotenv = roots.walk(folder, dotenv=True).root
+    for path in roots.toml_paths(roots.config_folder(base) or "/nonexistent"):
+        try:
+            with open(path, "rb") as toml:
+                if b"load_dotenv" in toml.read():
+                    return dotenv
+        except OSError:
+            continue
+    return nearest
 
 
 # ------------------------------------------------------------------ this process

@@ -252,7 +252,11 @@ class Client:
         direnv = self._direnv()
         if direnv is None:
             changed = self._loaded.unload() if self._loaded.record else ((), ())
-            self._shown.hear_once(notice.no_direnv(self.settings.direnv))
+            self._shown.hear_once(
+                notice.no_direnv(self.settings.direnv)
+                if env.NAMES_ARE_UTF8
+                else notice.ENCODING
+            )
             return Result(results.OFF, names=changed)
         for left in range(MAX_ROUNDS, 0, -1):
             walk = self._walk()
@@ -351,6 +355,9 @@ class Client:
         return self._loaded.request(direnv, root, self.settings.withheld)
 
     def _direnv(self) -> str | None:
+        if not env.NAMES_ARE_UTF8:
+            # direnv's JSON is UTF-8: names and values would come out as others.
+            return None
         return self._discovery.direnv(self._loaded.of_base(("PATH",)).get("PATH"))
 
     def _walk(self) -> Walk:

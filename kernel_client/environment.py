@@ -6,6 +6,8 @@ Everything here takes mappings of str to str and gives new ones. Text is as
 
 from __future__ import annotations
 
+import sys
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -32,6 +34,10 @@ QUIET = "DIRENV_WARN_TIMEOUT"
 
 MAX_VARIABLE_BYTES = 128 * 1024
 """Linux refuses to exec with one `NAME=VALUE` and its NUL longer than this."""
+
+
+NAMES_ARE_UTF8 = sys.getfilesystemencoding() == "utf-8"
+"""Whether names, paths and values are here what they are to direnv."""
 
 
 def is_text(text: str) -> bool:

@@ -8,6 +8,12 @@ UNLOADING = "direnv: unloading"
 STARTS_WITHOUT = "; this run starts without"
 """From here on a line speaks of a kernel's run; `envwatch exec` runs nothing then."""
 
+ENCODING = (
+    "envwatch: this process reads names as another encoding than UTF-8, so no .envrc"
+    " is loaded; set LC_ALL to a UTF-8 locale, or to C"
+)
+"""Said once where direnv and we would name the same files differently."""
+
 STILL = "direnv is still evaluating"
 """In the line of a hold that lasts, which explains no outcome."""
 

@@ -10,6 +10,7 @@ import pytest
 
 from envwatch import execution
 from envwatch.order import UsageError, parsed
+from kernel_client import gzenv
 from tests.conftest import OLDER
 from tests.support.persons import Person
 from tests.support.planted import PLANTED, exports
@@ -143,6 +144,61 @@ def test_refused_where_direnv_spells_the_path_otherwise(
         assert run() == 12
     world.allow(folder)
     assert run() == 0
+
+
+@one_version
+def test_refused_without_direnv_for_a_dotenv(alone: Person) -> None:
+    """Nobody can tell whether `load_dotenv` is on where it is mentioned."""
+    world = alone.world
+    path = world.write("w/.env", "FOO=1\n")
+    alone.environ["PATH"] = "/nowhere"
+    assert alone.run("exec", path.parent, "/usr/bin/true").code == 0
+    world.toml("[global]\nload_dotenv = true\n")
+    alone.run("exec", path.parent, "/usr/bin/true").said(69, str(path), "no direnv")
+    alone.environ["HOME"] = ""
+    alone.environ["XDG_CONFIG_HOME"] = ""
+    assert alone.run("exec", path.parent, "/usr/bin/true").code == 0
+
+
+@pytest.fixture
+def latin(alone: Person) -> Person:
+    """Give a person whose locale has another encoding than UTF-8."""
+    made = alone.world.folder("locales")
+    command = ["localedef", "-i", "en_US", "-f", "ISO-8859-1", str(made / "xx_XX")]
+    try:
+        subprocess.run(command, check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("no locale can be made here")
+    alone.environ.update(LOCPATH=str(made), LC_ALL="xx_XX")
+    return alone
+
+
+@one_version
+def test_another_encoding_is_refused(latin: Person) -> None:
+    """direnv's JSON is UTF-8; what it names would be other files and values here."""
+    world = latin.world
+    world.envrc("w\u00e9", exports("FOO"))
+    world.folder("empty")
+    run = ["/bin/sh", "-c", "echo ran"]
+    latin.run("exec", world.path("w\u00e9"), *run).said(69, "UTF-8", "was not run")
+    assert latin.run("exec", world.path("empty"), *run).out == "ran\n"
+    given = {"DIRENV_DIFF": gzenv.encode({"p": {"A": "\u00e9"}, "n": {}})}
+    given["DIRENV_FILE"] = "/v/.envrc"
+    ended = latin.run("exec", world.path("empty"), *run, environ=given)
+    ended.said(69, "UTF-8", "was not run")
+
+
+@one_version
+def test_another_encoding_loads_nothing(latin: Person) -> None:
+    """A kernel there is off, and says so once."""
+    latin.world.envrc("w", exports("FOO"))
+    code = (
+        "import kernel_client\n"
+        "for _ in range(2): print(kernel_client.refresh().outcome)"
+    )
+    ended = latin.python(code, folder=latin.world.path("w"))
+    assert ended.lines == ["off", "off"]
+    ended.said(0, "UTF-8")
 
 
 def test_refused_where_direnv_finds_nothing(alone: Person) -> None:
