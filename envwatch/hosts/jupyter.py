@@ -34,12 +34,12 @@ class Provisioner(LocalProvisioner):
     async def pre_launch(self, **kwargs: Any) -> dict[str, Any]:
         """Prepare the launch as the local provisioner does, then the environment."""
         prepared = await super().pre_launch(**kwargs)
-        folder = os.fspath(prepared.get("cwd") or os.getcwd())
+        folder = os.fspath(prepared.get("cwd") or ".")
         # On a thread: the server's other kernels go on meanwhile.
         start = await asyncio.to_thread(
             started, prepared["env"], folder, wait_s=self.wait_s
         )
-        for line in start.lines:
+        for line in start.ours:
             if start.without:
                 self.log.warning(line)
             else:

@@ -28,8 +28,9 @@ _STARTS_WITHOUT = frozenset(
 class Start(NamedTuple):
     """What a kernel starts with: its environment, and what there is to say.
 
-    `lines` are direnv's own and one of ours when the kernel starts `without` the
-    workspace's environment; they have no values.
+    `lines` are what direnv and the file have said, and one of ours when the kernel
+    starts `without` the workspace's environment. What the file prints is its own
+    affair (`set -x` prints values), so only `ours` are for a log.
     """
 
     environ: dict[str, str]
@@ -40,6 +41,13 @@ class Start(NamedTuple):
     def without(self) -> bool:
         """Tell whether there is a root file and nothing of it is loaded."""
         return self.outcome in _STARTS_WITHOUT
+
+    @property
+    def ours(self) -> tuple[str, ...]:
+        """Give the lines of direnv and envwatch, without those of the file."""
+        return tuple(
+            line for line in self.lines if line.startswith(("direnv: ", "envwatch: "))
+        )
 
 
 def started(environ: Mapping[str, str], folder: str, *, wait_s: float) -> Start:
@@ -56,9 +64,12 @@ def started(environ: Mapping[str, str], folder: str, *, wait_s: float) -> Start:
     settings.wait_s = min(settings.wait_s, wait_s)
     # Nobody looks a second time, so nothing is to be kept under watch.
     settings.fence = OFF
-    client = Client(
-        given, output=lines.append, settings=settings, folder=os.path.realpath(folder)
-    )
+    try:
+        where = os.path.realpath(folder)
+    except OSError:
+        # Relative to a working folder that was deleted: nothing is above it.
+        return Start(given, outcome.ABSENT, tuple(lines))
+    client = Client(given, output=lines.append, settings=settings, folder=where)
     try:
         found = client.refresh()
         if found.outcome not in (outcome.LOADED, result.UNCHANGED):
@@ -66,6 +77,6 @@ def started(environ: Mapping[str, str], folder: str, *, wait_s: float) -> Start:
     finally:
         client.close()
     if found.outcome in _STARTS_WITHOUT:
-        where = found.root_file or folder
-        lines.append(f"envwatch: the kernel starts without the environment of {where}")
+        root = found.root_file or folder
+        lines.append(f"envwatch: the kernel starts without the environment of {root}")
     return Start(given, found.outcome, tuple(lines))

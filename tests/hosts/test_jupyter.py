@@ -100,6 +100,24 @@ def test_blocked_file(
 
 
 @older
+@direct
+def test_log_has_no_line_of_the_file(
+    world: World, jupyter: Jupyter, log: pytest.LogCaptureFixture
+) -> None:
+    """`set -x` prints values: they are in the first cell, not in the server's log."""
+    value = "v" * 20
+    world.envrc("w", f"set -x\nexport FOO={value}\nexit 3\n")
+    jupyter.install()
+    kernel = jupyter.kernel()
+    try:
+        assert "direnv: error exit status 3" in log.text
+        assert value not in log.text
+        assert value in kernel.run("pass").err
+    finally:
+        kernel.close()
+
+
+@older
 @pytest.mark.parametrize("mode", ["sidecar"], indirect=True)
 def test_reload_reaches_it(world: World, jupyter: Jupyter) -> None:
     """A kernel that had nothing to ask yet is attached to the sidecar all the same."""

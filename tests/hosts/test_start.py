@@ -92,6 +92,36 @@ def test_other_outcomes(
 
 @older
 @direct
+def test_what_the_file_prints_is_not_for_a_log(world: World, jupyter: Jupyter) -> None:
+    """`set -x` and echo print values; only direnv's lines and ours are `ours`."""
+    value = "v" * 20
+    world.envrc("w", f"set -x\nexport FOO={value}\necho $FOO\nexit 3\n")
+    given = start(jupyter)
+
+    assert value in "".join(given.lines)
+    assert value not in "".join(given.ours)
+    assert [line.partition(": ")[0] for line in given.ours] == [
+        "direnv",
+        "direnv",
+        "envwatch",
+    ]
+
+
+@older
+@direct
+def test_working_folder_that_was_deleted(world: World, jupyter: Jupyter) -> None:
+    """The kernel starts with what it was given."""
+    gone = world.folder("gone")
+    os.chdir(gone)
+    gone.rmdir()
+    given = started(jupyter.environ, ".", wait_s=600.0)
+    os.chdir(world.top)
+
+    assert given == (jupyter.environ, "absent", ())
+
+
+@older
+@direct
 def test_inherited(world: World, jupyter: Jupyter) -> None:
     """A server that was started in another workspace gives none of it on."""
     world.envrc("w", "export FOO=1\n")
