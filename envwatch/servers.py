@@ -27,6 +27,7 @@ from posixpath import basename
 from envwatch.errors import BadFile
 from envwatch.jsonc import JsoncError, Kind, Member, Value, edited, parse
 from envwatch.order import UsageError, parsed
+from kernel_client.environment import is_text
 
 SECTIONS = ("mcpServers", "servers")
 """Where clients keep their rows."""
@@ -52,7 +53,7 @@ class Row:
 
     `name` is its key; `reason` tells why it is `LEFT` as it is; `workspace` is the
     folder that a `WRAPPED` one starts in, and `ours` how many of its `args` are ours,
-    the original command among them.
+    the original command among them; `words` are these without the command.
     """
 
     name: str
@@ -61,6 +62,7 @@ class Row:
     reason: str = ""
     workspace: str = ""
     ours: int = 0
+    words: tuple[str, ...] = ()
 
 
 def rows(text: str) -> list[Row]:
@@ -95,6 +97,13 @@ def wrapped(text: str, program: str, workspace: str, options: tuple[str, ...]) -
     return edited(text, edits)
 
 
+def is_otherwise(row: Row, workspace: str, options: tuple[str, ...]) -> bool:
+    """Tell whether a row is wrapped, but not as `wrapped` would do it now."""
+    return row.state is State.WRAPPED and row.words != _words(
+        row.value, workspace, options
+    )
+
+
 def unwrapped(text: str) -> str:
     """Give the text with every wrapped row as it was before.
 
@@ -126,7 +135,8 @@ def _row(member: Member) -> Row:
     except UsageError:
         return Row(name, value, State.LEFT, "an envwatch exec that cannot be read")
     ours = len(words) - len(order.argv) + 1
-    return Row(name, value, State.WRAPPED, workspace=order.folder, ours=ours)
+    before = tuple(words[: ours - 1])
+    return Row(name, value, State.WRAPPED, "", order.folder, ours, before)
 
 
 def _not_local(value: Value) -> str:  # noqa: PLR0911 - one reason each
@@ -153,18 +163,26 @@ def _not_local(value: Value) -> str:  # noqa: PLR0911 - one reason each
     env = value.get("env")
     if env is not None and env.kind is not Kind.OBJECT:
         return "its env is not an object"
+    if env is not None and not all(is_text(each.key.text) for each in env.members):
+        return "a name in its env is not UTF-8"
     return ""
+
+
+def _words(row: Value, workspace: str, options: tuple[str, ...]) -> tuple[str, ...]:
+    """Give what stands before a row's own command."""
+    env = row.get("env")
+    kept = [] if env is None else [each.key.text for each in env.members]
+    keeps = [f"--keep={name}" for name in dict.fromkeys(kept) if name]
+    return (_EXEC, *options, *keeps, "--", workspace)
 
 
 def _wrapping(
     text: str, row: Value, program: str, workspace: str, options: tuple[str, ...]
 ) -> list[Edit]:
-    command, args, env = row.get("command"), row.get("args"), row.get("env")
+    command, args = row.get("command"), row.get("args")
     assert command is not None  # noqa: S101 - a local row has one
-    kept = [] if env is None else [each.key.text for each in env.members]
-    keeps = [f"--keep={name}" for name in dict.fromkeys(kept) if name]
     ours = [
-        *(_quoted(word) for word in (_EXEC, *options, *keeps, "--", workspace)),
+        *(_quoted(word) for word in _words(row, workspace, options)),
         text[command.start : command.end],
     ]
     edits = [(command.start, command.end, _quoted(program))]

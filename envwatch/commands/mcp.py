@@ -4,7 +4,8 @@ The rows are those of `envwatch.servers`; here they are read, shown and written.
 is written whole beside itself and renamed, with its mode, behind a link if it is one;
 where nothing changes, nothing is written. Exit codes: 0 done, 65 FILE is no MCP client's
 configuration (it stays as it is), 69 no `envwatch` command to start servers with, 74
-FILE cannot be written, 75 it changed meanwhile.
+FILE cannot be written (or has several names, which a rename would part), 75 it changed
+meanwhile, 77 a server is wrapped already, but otherwise.
 """
 
 from __future__ import annotations
@@ -23,9 +24,10 @@ import click
 from envwatch import servers
 from envwatch.commands.arguments import Folder
 from envwatch.commands.text import plain
-from envwatch.errors import BadFile, EnvwatchError, NotWritten, Temporary
+from envwatch.errors import BadFile, EnvwatchError, NotWritten, Refused, Temporary
 from envwatch.servers import Row, State
 from kernel_client import wrapping
+from kernel_client.environment import is_text
 
 MAX_BYTES = 16 * 1024 * 1024
 """A longer file is no configuration."""
@@ -64,15 +66,18 @@ def wrap(file: str, workspace: str, clear: tuple[str, ...]) -> int:
     """Have every local server of FILE start through `envwatch exec`."""
     if not all(clear):
         raise click.BadParameter("it must not be empty", param_hint="--clear")
-    try:
-        workspace.encode()
-    except UnicodeEncodeError:
+    if not is_text(workspace):
         hint = "its path is not UTF-8, so no JSON can name it"
-        raise click.BadParameter(hint, param_hint="--workspace") from None
+        raise click.BadParameter(hint, param_hint="--workspace")
+    if not all(is_text(prefix) for prefix in clear):
+        hint = "it is not UTF-8, so no JSON can name it"
+        raise click.BadParameter(hint, param_hint="--clear")
     options = tuple(f"--clear={prefix}" for prefix in clear)
     program = _program()
     return _rewrite(
-        file, lambda text: servers.wrapped(text, program, workspace, options)
+        file,
+        lambda text: servers.wrapped(text, program, workspace, options),
+        lambda row: servers.is_otherwise(row, workspace, options),
     )
 
 
@@ -105,26 +110,45 @@ def status(file: str, *, as_json: bool) -> int:
     return 0
 
 
-def _show(found: list[Row], before: list[Row] | None = None) -> None:
+def _show(
+    found: list[Row],
+    before: list[Row] | None = None,
+    is_otherwise: Callable[[Row], bool] = lambda _: False,
+) -> None:
     """Write a line for each row; never its command, its arguments or its env."""
     width = max((len(plain(row.name)) for row in found), default=0)
     for row, was in zip(found, before or found, strict=True):
         said = _NOW.get(row.state) or f"left as it is: {row.reason}"
         if row.workspace:
             said += f" {row.workspace}"
+        if is_otherwise(row):
+            said += ", wrapped otherwise: unwrap first"
         mark = "now " if row.state is not was.state else ""
         click.echo(f"{plain(row.name):<{width}}  {mark}{plain(said)}")
     if not found:
         click.echo("no servers")
 
 
-def _rewrite(file: str, change: Callable[[str], str]) -> int:
+def _rewrite(
+    file: str,
+    change: Callable[[str], str],
+    is_otherwise: Callable[[Row], bool] = lambda _: False,
+) -> int:
     text, seen = _read(file)
     before = _rows(file, text)
     after = change(text)
     if after != text:
-        _replace(file, after.encode(), seen)
-    _show(servers.rows(after), before)
+        data = after.encode()
+        if len(data) > MAX_BYTES:
+            raise BadFile(f"{plain(file)} would be longer than what unwrap reads")
+        _replace(file, data, seen)
+    found = servers.rows(after)
+    _show(found, before, is_otherwise)
+    if any(is_otherwise(row) for row in found):
+        raise Refused(
+            f"{plain(file)} has servers that are wrapped otherwise;"
+            " `envwatch mcp unwrap` comes first"
+        )
     return 0
 
 
@@ -160,6 +184,11 @@ def _replace(file: str, data: bytes, seen: os.stat_result) -> None:
     path = Path(file).resolve()
     fresh: str | None = None
     try:
+        if seen.st_nlink > 1:
+            raise NotWritten(
+                f"{plain(file)} has {seen.st_nlink} names (hard links), and a rename"
+                " would part them; make it a file of its own, or a symbolic link"
+            )
         if not os.access(path, os.W_OK):
             # A rename would not mind; whoever took the right away does.
             raise PermissionError(13, "Permission denied")

@@ -66,11 +66,77 @@ def test_wrap_twice(person: Person, file: Path) -> None:
     person.run("mcp", "wrap", file, "--workspace", "w")
     before = file.stat()
 
-    ended = person.run("mcp", "wrap", file, "--workspace", person.world.folder("v"))
+    ended = person.run("mcp", "wrap", file, "--workspace", "w")
 
+    assert (ended.code, ended.err) == (0, "")
     assert ended.lines[0] == f"one  starts in {person.world.path('w')}"
     after = file.stat()
     assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
+
+
+@pytest.mark.parametrize("options", [["v"], ["w", "--clear=A_"], ["w", "env"]], ids=str)
+def test_wrap_otherwise(person: Person, file: Path, options: list[str]) -> None:
+    """What is wrapped in another way stays so, and that is said: exit code 77."""
+    person.world.folder("v")
+    person.run("mcp", "wrap", file, "--workspace", "w")
+    text = file.read_text().replace(
+        '"two": {"url"', '"new": {"command": "x"}, "u": {"url"'
+    )
+    if "env" in options:
+        text = text.replace('"env": {', '"env": {"MORE": "1", ')
+        options = ["w"]
+    file.write_text(text)
+
+    ended = person.run("mcp", "wrap", file, "--workspace", *options)
+
+    w, now = person.world.path("w"), person.world.path(options[0])
+    ended.said(77, "wrapped otherwise", "unwrap")
+    assert ended.lines[:2] == [
+        f"one  starts in {w}, wrapped otherwise: unwrap first",
+        f"new  now starts in {now}",
+    ]
+    before, _, rest = text.partition('"new"')
+    assert file.read_text().startswith(before)
+    assert file.read_text() != before + '"new"' + rest
+
+
+def test_wrapped_is_never_too_long_to_unwrap(
+    person: Person, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is refused before anything is written: exit code 65."""
+    monkeypatch.setattr(mcp, "MAX_BYTES", len(TEXT.encode()))
+    said = io.StringIO()
+    with contextlib.redirect_stderr(said):
+        workspace = str(person.world.path("w"))
+        code = main(["mcp", "wrap", str(file), "--workspace", workspace])
+
+    assert code == 65
+    assert "longer than what unwrap reads" in said.getvalue()
+    assert file.read_text() == TEXT
+
+
+def test_name_that_no_argument_can_have(person: Person, file: Path) -> None:
+    """A lone surrogate in a name of env: that row is left, with a reason."""
+    file.write_text('{"servers": {"a": {"command": "x", "env": {"\\ud800": "1"}}}}')
+
+    ended = person.run("mcp", "wrap", file, "--workspace", "w")
+
+    assert ended == (0, "a  left as it is: a name in its env is not UTF-8\n", "")
+    prefix = os.fsdecode(b"--clear=\xff")
+    person.run("mcp", "wrap", file, "--workspace", "w", prefix).said(
+        2, "--clear", "UTF-8"
+    )
+
+
+def test_hard_link(person: Person, file: Path) -> None:
+    """Its other name would keep the old file: exit code 74."""
+    other = person.world.path("other.json")
+    other.hardlink_to(file)
+
+    person.run("mcp", "wrap", file, "--workspace", "w").said(74, "2 names")
+
+    assert file.samefile(other)
+    assert file.read_text() == TEXT
 
 
 def test_unwrap(person: Person, file: Path) -> None:
