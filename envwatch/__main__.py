@@ -25,7 +25,7 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     import click
 
@@ -47,7 +47,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     # `exec` stands before every program of somebody's: what only the other commands
     # need (click above all) would cost more than its work.
-    run = _exec if given[:1] == ["exec"] and not _is_completing() else _run
+    if given[:1] != ["exec"] or _is_completing():
+        return _ended(_run, given)
+    code = _ended(_exec, given)
+    if sys.flags.inspect:
+        # PYTHONINSPECT is the program's; here it would read stdin and lose the code.
+        os._exit(code)
+    return code
+
+
+def _ended(run: Callable[[list[str]], int], given: list[str]) -> int:
     try:
         code = run(given)
         if sys.stdout is not None:

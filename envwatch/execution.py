@@ -107,7 +107,7 @@ def _callers() -> dict[str, str]:
     caller = dict(os.environ)
     # A nameless variable is nothing that could be handed on.
     caller.pop("", None)
-    if "LC_CTYPE" in caller and "LC_ALL" not in caller:
+    if "LC_CTYPE" in caller and not caller.get("LC_ALL"):
         try:
             with open("/proc/self/environ", "rb") as began:
                 entries = began.read().split(b"\0")
@@ -273,7 +273,7 @@ def _refreshed(client: Client) -> Result:
     # What the caller has ignored, the program is to ignore as well.
     minded = [
         number
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
         if signal.getsignal(number) != signal.SIG_IGN
     ]
 

@@ -59,6 +59,9 @@ def parsed(arguments: list[str]) -> Order:
         raise UsageError("DIR and CMD are missing")
     if len(rest) == 1:
         raise UsageError("CMD is missing")
+    if not rest[0]:
+        # Of a variable that is not set: the working folder was not meant.
+        raise UsageError("DIR must not be empty")
     rules = Rules(
         protect=tuple(found["--protect"]),
         clear=tuple(found["--clear"]),

@@ -36,12 +36,17 @@ def wrap_argv(
     is refused, by an exit code of `envwatch exec`, where direnv does not load.
 
     Raises:
-        ValueError: the argv is empty.
+        ValueError: the argv, or the workspace, is empty.
+        TypeError: the workspace is bytes, or one text stands for a list of them.
         SettingError: a setting or a prefix that cannot be used.
         CommandError: there is no `envwatch` command to be found.
     """
     if not argv:
         raise ValueError("there is no program to wrap")
+    for name, texts in (("argv", argv), ("protect", protect)):
+        if isinstance(texts, (str, bytes)):
+            raise TypeError(f"{name} must be a list of texts, not one text")
+    folder = _folder(workspace)
     if settings is None:
         settings = Settings.of(os.environ)
     if settings.exec == OFF:
@@ -56,8 +61,16 @@ def wrap_argv(
         if not prefix:
             raise SettingError("a protected prefix must not be empty")
         options += ("--protect", prefix)
-    folder = os.path.abspath(os.fspath(workspace))
     return [program, "exec", *options, "--", folder, *argv]
+
+
+def _folder(workspace: Path) -> str:
+    given = os.fspath(workspace)
+    if not isinstance(given, str):
+        raise TypeError("the workspace must be a text or a Path, not bytes")
+    if not given:
+        raise ValueError("the workspace must not be empty")
+    return os.path.abspath(given)
 
 
 def wrap_bash(

@@ -311,6 +311,7 @@ def test_arguments_that_are_too_long(alone: Person) -> None:
         ([], "DIR and CMD are missing"),
         (["--"], "DIR and CMD are missing"),
         (["."], "CMD is missing"),
+        (["", "true"], "DIR must not be empty"),
         (["--protect"], "--protect needs a value"),
         (["--protect", "", ".", "true"], "--protect must not be empty"),
         (["--protect=", ".", "true"], "--protect must not be empty"),

@@ -269,6 +269,8 @@ def test_direnv_is_a_setting(alone: Person) -> None:
         ({"LC_CTYPE": "C"}, {"LC_CTYPE=C"}),
         ({"LC_CTYPE": "C.UTF-8"}, {"LC_CTYPE=C.UTF-8"}),
         ({"LC_ALL": "C"}, {"LC_ALL=C"}),
+        ({"LC_ALL": ""}, {"LC_ALL="}),
+        ({"LC_ALL": "", "LC_CTYPE": "C"}, {"LC_ALL=", "LC_CTYPE=C"}),
         ({"LANG": "C.UTF-8"}, {"LANG=C.UTF-8"}),
     ],
 )

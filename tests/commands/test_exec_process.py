@@ -109,7 +109,9 @@ def test_ignored_signals_stay_ignored(alone: Person) -> None:
 
 
 @one_version
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+@pytest.mark.parametrize(
+    "number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT]
+)
 def test_signal_while_it_loads(alone: Person, number: signal.Signals) -> None:
     """The evaluation ends with us, and the caller sees the signal."""
     mark = alone.world.path("ready")
@@ -126,6 +128,17 @@ def test_signal_while_it_loads(alone: Person, number: signal.Signals) -> None:
     assert not alone.world.path("canary").exists()
     bash = int(mark.read_text())
     until("bash has gone", lambda: not Path(f"/proc/{bash}").exists())
+
+
+@one_version
+def test_inspecting_python(alone: Person) -> None:
+    """PYTHONINSPECT is the program's; it changes neither our code nor our stdin."""
+    alone.world.envrc("w", exports("FOO"), allow=False)
+    alone.environ["PYTHONINSPECT"] = "1"
+
+    alone.run("exec", "w", "true").said(10, "blocked")
+    alone.run("exec", "--odd").said(2, "no such option")
+    assert "PYTHONINSPECT=1" in alone.run("exec", alone.world.folder("p"), "env").lines
 
 
 # ------------------------------------------------------------------ what it costs

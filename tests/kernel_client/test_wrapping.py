@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -78,6 +79,23 @@ def test_nothing_to_wrap() -> None:
     """An argv without a program is a mistake of the host's."""
     with pytest.raises(ValueError, match="no program"):
         wrap_argv("/w", [])
+
+
+@pytest.mark.parametrize(
+    ("workspace", "argv", "protect", "error", "words"),
+    [
+        ("", ["x"], [], ValueError, "workspace must not be empty"),
+        (b"/w", ["x"], [], TypeError, "not bytes"),
+        ("/w", ["x"], "DSH_", TypeError, "protect must be a list"),
+        ("/w", "x y", [], TypeError, "argv must be a list"),
+    ],
+)
+def test_mistakes_of_a_host(
+    workspace: Any, argv: Any, protect: Any, error: type[Exception], words: str
+) -> None:
+    """What would be taken for something else is refused."""
+    with pytest.raises(error, match=words):
+        wrap_argv(workspace, argv, protect=protect)
 
 
 def test_empty_prefix() -> None:
