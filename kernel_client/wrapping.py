@@ -16,7 +16,7 @@ from kernel_client.settings import OFF, Settings
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-    from typing import Union
+    from typing import Any, Union
 
     Path = Union[str, os.PathLike[str]]
 
@@ -64,7 +64,7 @@ def wrap_argv(
     return [program, "exec", *options, "--", folder, *argv]
 
 
-def _folder(workspace: Path) -> str:
+def _folder(workspace: Any) -> str:
     given = os.fspath(workspace)
     if not isinstance(given, str):
         raise TypeError("the workspace must be a text or a Path, not bytes")
