@@ -112,7 +112,7 @@ def _bare(client: Client) -> tuple[str, Work]:
         getcwd()
         for path in absent:
             access(path, 0)
-        poll(0)
+        poll[0]()
 
     return f"getcwd, {len(absent)} access, poll", bare
 

@@ -95,7 +95,7 @@ def _same_calls(client: Client) -> tuple[str, Callable[[], None]]:
             access(path, 0)
         for path in paths:
             stat(path)
-        poll(0)
+        poll[0]()
 
     return f"{calls}, poll", bare_with_poll
 

@@ -11,14 +11,15 @@ every folder above, since a rename up there gives no event down here.
 
 from __future__ import annotations
 
-import _thread
 import ctypes
 import errno
 import os
 import select
 import stat as mode_bits
 
+from kernel_client import instances
 from kernel_client.errors import FenceError
+from kernel_client.view import passes_everywhere
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,18 +39,19 @@ _ONLY_FOLDER = 0x0100_0000
 _NO_FOLLOW = 0x0200_0000
 _ADD_TO_MASK = 0x2000_0000
 
-ABOVE = DELETE_SELF | MOVE_SELF
-"""Of the folders above: removed, moved away. Also ATTRIB, closed to us, where the
-folder is our own: others' (`/`, `/tmp`) seldom are, and with thousands of entries
-the kernel takes milliseconds to watch for it."""
+MOVED = DELETE_SELF | MOVE_SELF
+"""Of folders above that cannot be closed to us: removed, moved away. Also of sticky
+ones, as `/tmp`: nobody closes them, and with thousands of entries the kernel takes
+milliseconds to watch for that."""
 
-LINK = ABOVE | ATTRIB
-"""Of symbolic links: replaced (their link count goes), touched."""
+ABOVE = MOVED | ATTRIB
+"""Of the other folders above, and of links: also closed to us, or replaced (the link
+count of a link goes)."""
 
-FOLDER = LINK | CREATE | DELETE | MOVED_FROM | MOVED_TO
+FOLDER = ABOVE | CREATE | DELETE | MOVED_FROM | MOVED_TO
 """Of a watched folder: its entries too, for they are what moves its mtime."""
 
-FILE = LINK | MODIFY | CLOSE_WRITE
+FILE = ABOVE | MODIFY | CLOSE_WRITE
 """Of a watched file. CLOSE_WRITE: before Linux 6.5 a splice told nothing else."""
 
 BELIEVED = frozenset(
@@ -58,10 +60,14 @@ BELIEVED = frozenset(
         0x5846_5342,  # xfs
         0x9123_683E,  # btrfs
         0x0102_1994,  # tmpfs
-        0x794C_7630,  # overlayfs: tests/fidelity/test_fences.py
     }
 )
-"""Filesystem types (`f_type` of statfs) on which every local change tells."""
+"""Filesystem types (`f_type` of statfs) on which every local change tells; each is
+tried in tests/kernel_client/test_arming.py."""
+
+OVERLAY = 0x794C_7630
+"""overlayfs: believed where it is `/`, as in a container. Elsewhere somebody may write
+to its layers, which tells nothing."""
 
 _MAX_LINKS = 40  # as the kernel: more of them in one path is ELOOP
 _GONE = frozenset({errno.ENOENT, errno.ENOTDIR})
@@ -109,27 +115,15 @@ def arm(paths: Iterable[str], max_watches: int) -> Armed:
     descriptor = _instance()
     try:
         walk = _Walk(descriptor, max_watches)
-        rest = frozenset(path for path in paths if not walk.cover(path))
+        # Sorted: a folder comes before its entries.
+        rest = frozenset(path for path in sorted(paths) if not walk.cover(path))
         armed = Armed(descriptor, rest, frozenset(walk.watches))
         if not armed.is_quiet():
             raise FenceError("changed", "something changed while it was armed")
     except BaseException:
-        close(descriptor)
+        instances.close_later(descriptor)
         raise
     return armed
-
-
-def close(descriptor: int) -> None:
-    """Close an instance without waiting.
-
-    Linux reaps watches in the background, and closing any instance waits for that:
-    10 ms and more.
-    """
-    try:
-        _thread.start_new_thread(os.close, (descriptor,))
-    except RuntimeError:
-        # No thread any more when the interpreter ends.
-        os.close(descriptor)
 
 
 def is_quiet(descriptor: int) -> bool:
@@ -160,7 +154,7 @@ def _limit(name: str, default: int) -> int:
 def _instance() -> int:
     descriptor: int = _libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
     if descriptor >= 0:
-        return descriptor
+        return instances.hold(descriptor)
     number = ctypes.get_errno()
     if number in (errno.EMFILE, errno.ENFILE):
         raise FenceError("instances", "inotify instances (or descriptors) run short")
@@ -181,8 +175,8 @@ class _Walk:
     def __init__(self, descriptor: int, max_watches: int) -> None:
         self._descriptor = descriptor
         self._max_watches = max_watches
-        # To the superuser no folder is closed.
-        self._owner = os.geteuid() or None
+        self._passes = passes_everywhere()
+        self._entries: set[str] = set()
         self._folders: dict[str, str | None] = {}
         self._believed: dict[int, bool] = {}
         self.watches: set[int] = set()
@@ -193,16 +187,14 @@ class _Walk:
         if not path.startswith("/") or name in ("", ".", ".."):
             return False
         try:
-            self._watch(self._folder(folder), name, [_MAX_LINKS])
+            return self._watch(self._folder(folder), name, [_MAX_LINKS])
         except (_Uncovered, OSError, ValueError):
             return False
-        return True
 
-    def _watch(self, folder: str, name: str, links: list[int]) -> None:
+    def _watch(self, folder: str, name: str, links: list[int]) -> bool:
         path = _joined(folder, name)
         if self._folders.get(path) == path:
-            self._watched_folder(path)
-            return
+            return self._watched_folder(path)
         self._add(path, FILE)
         seen = os.lstat(path)
         kind = mode_bits.S_IFMT(seen.st_mode)
@@ -211,20 +203,21 @@ class _Walk:
             target = self._target(path, links)
             above, name = os.path.split(target)
             if name in ("", ".", ".."):
-                self._watched_folder(self._way(folder, target, links))
-            else:
-                self._watch(self._way(folder, above, links), name, links)
-            return
+                return self._watched_folder(self._way(folder, target, links))
+            return self._watch(self._way(folder, above, links), name, links)
         self._believe(path, seen.st_dev)
         if kind == mode_bits.S_IFDIR:
-            self._watched_folder(path)
-        elif kind != mode_bits.S_IFREG:
-            # What is written to a FIFO or a device moves no time, or tells nothing.
-            raise _Uncovered
+            return self._watched_folder(path)
+        # What is written to a FIFO or a device moves no time, or tells nothing.
+        return kind == mode_bits.S_IFREG
 
-    def _watched_folder(self, path: str) -> None:
+    def _watched_folder(self, path: str) -> bool:
         # In place of the mask for a file: what its files do does not move it.
         self._add(path, FOLDER | _ONLY_FOLDER, replace=True)
+        self._entries.add(path)
+        # While somebody is in it, a folder that is removed tells nothing itself;
+        # the one above does, where its entries are watched too.
+        return os.path.dirname(path) in self._entries
 
     def _folder(self, path: str) -> str:
         """Give a folder without links, once it and all above it are watched."""
@@ -255,17 +248,17 @@ class _Walk:
         path = _joined(folder, name)
         if self._folders.get(path) == path:
             return path
-        self._add(path, ABOVE)
+        self._add(path, MOVED)
         seen = os.lstat(path)
         if mode_bits.S_ISLNK(seen.st_mode):
-            self._add(path, LINK)
+            self._add(path, ABOVE)
             self._believe(folder, seen.st_dev)
             return self._way(folder, self._target(path, links), links)
         if not mode_bits.S_ISDIR(seen.st_mode):
             raise _Uncovered
         self._believe(path, seen.st_dev)
-        if seen.st_uid == self._owner:
-            self._add(path, ABOVE | ATTRIB)
+        if not self._passes and not seen.st_mode & mode_bits.S_ISVTX:
+            self._add(path, ABOVE)
         self._folders[path] = path
         return path
 
@@ -279,7 +272,9 @@ class _Walk:
         """Go on only where events of this device can be believed."""
         believed = self._believed.get(device)
         if believed is None:
-            believed = self._believed[device] = filesystem(path) in BELIEVED
+            kind = filesystem(path)
+            believed = kind in BELIEVED or (kind == OVERLAY and is_root(path))
+            self._believed[device] = believed
         if not believed:
             raise _Uncovered
 
@@ -300,6 +295,15 @@ class _Walk:
         if number in _GONE:
             raise FenceError("changed", "something changed while it was armed")
         raise _Uncovered
+
+
+def is_root(path: str) -> bool:
+    """Tell whether a path is in the filesystem of `/`.
+
+    A file of an overlay can have the device of its layer, a folder has its own.
+    """
+    folder = path if os.path.isdir(path) else os.path.dirname(path)
+    return os.stat(folder).st_dev == os.stat("/").st_dev
 
 
 def filesystem(path: str) -> int:

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
     from kernel_client.answers import Request
     from kernel_client.evaluation import Evaluated
-    from kernel_client.fence import Guard
+    from kernel_client.fence import Guard, Poll
     from kernel_client.record import Record
     from kernel_client.roots import Walk
     from kernel_client.snapshot import Snapshot, Stat
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
         tuple[str, ...],
         tuple[tuple[str, int, int, int, int, int], ...],
         tuple[tuple[str, Stat], ...],
-        Optional[Callable[[int], list[tuple[int, int]]]],
+        Optional[Poll],
         Optional[float],
     ]
 
@@ -122,7 +122,7 @@ class Client:
         link = self._answers.link
         return None if link is None else link.pid
 
-    def refresh(self) -> Result:  # noqa: C901 - one inline loop
+    def refresh(self) -> Result:  # noqa: C901, PLR0911 - one inline loop
         """Bring the environment up to date with the working folder.
 
         Call it before each run. Never raises, but for KeyboardInterrupt while it
@@ -151,13 +151,19 @@ class Client:
                 for path, link in links:
                     if snapshot.signature(lstat(path)) != link:
                         return self._guarded(forced=False)
-                ready = poll and poll(0)
-                if ready:
-                    self._fences.heard(ready)
-                elif due is None or monotonic() < due:
+                if poll is not None:
+                    ready = poll[0]()
+                    if ready != poll[1]:
+                        self._fences.heard(ready)
+                        return self._guarded(forced=False)
+                if due is None or monotonic() < due:
                     return self._unchanged
             except Exception:  # noqa: BLE001, S110 - the folder or a file has gone
                 pass
+            except BaseException:
+                # An interrupt, perhaps between what the poll told and who heard it.
+                self._fences.burn()
+                raise
             return self._guarded(forced=False)
 
     def reload(self) -> Result:
@@ -283,6 +289,9 @@ class Client:
             if moved and left > 1:
                 # Something changed since direnv looked: look again.
                 continue
+            if moved:
+                # What was armed since the files moved must not vouch for them.
+                self._fences.renew()
             if moved and (
                 answer.outcome == outcomes.ABSENT
                 or not self._discovery.allows(root, request.environment)

@@ -12,12 +12,14 @@ import os
 import select
 import time
 
-from kernel_client import messages, settings as names
+from kernel_client import instances, messages, settings as names
 from kernel_client.errors import FenceError
+from kernel_client.view import view
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+    from functools import partial
     from typing import Optional
 
     from kernel_client.settings import Settings
@@ -25,8 +27,12 @@ if TYPE_CHECKING:
     from kernel_client.snapshot import Snapshot
     from kernel_client.wire import Frame
 
-    Poll = Callable[[int], list[tuple[int, int]]]
+    Ready = list[tuple[int, int]]
+    Poll = tuple[Callable[[], Ready], Ready]
     Guard = tuple[frozenset[str], Optional[Poll], Optional[float]]
+else:
+    # What `functools` adds to it costs a start of `envwatch exec` a millisecond.
+    from _functools import partial
 
 MIN_PATHS = 16
 """Snapshots with fewer paths that are there are left to stats."""
@@ -45,87 +51,137 @@ _CALM_S = 10.0
 class Fence:
     """One fence in this kernel's hands.
 
-    `descriptor` is the inotify instance, `mounts` the table of mounts; both are
-    closed with it (the first by `close_with`). `digest` names the paths that it covers (`named`), `rest` are
-    paths of the same snapshot that it does not.
+    `descriptor` is the inotify instance, closed with it; `digest` names the paths
+    that it covers (`named`), `rest` are paths of the same snapshot that it does
+    not. `poll` gives what is ready of it, the mounts and the pipe; `quiet` is what
+    that is while nothing has happened: the table of mounts, which can always be
+    read. Once its descriptors are closed, or their numbers are other files by now,
+    it gives something else or fails.
 
     Raises:
         FenceError: that descriptor is none; it is closed.
     """
 
-    __slots__ = (
-        "born",
-        "close_with",
-        "descriptor",
-        "digest",
-        "is_burnt",
-        "mounts",
-        "rest",
-        "root",
-    )
-
     def __init__(
-        self,
-        root: str,
-        descriptor: int,
-        digest: str,
-        rest: Iterable[str],
-        close_with: Callable[[int], None] = os.close,
+        self, root: str, descriptor: int, digest: str, rest: Iterable[str]
     ) -> None:
-        self.close_with = close_with
         self.root = root
-        self.descriptor = descriptor
+        self.descriptor = instances.hold(descriptor)
         self.digest = digest
         self.rest = frozenset(rest)
         self.is_burnt = False
         self.born = time.monotonic()
-        self.mounts = -1
+        self._link: Link | None = None
+        self._view = view()
+        self._mounts = -1
+        self._epoll: select.epoll | None = None
         try:
-            self.mounts = os.open("/proc/self/mountinfo", os.O_RDONLY | os.O_CLOEXEC)
+            if os.readlink(f"/proc/self/fd/{descriptor}") != instances.INOTIFY:
+                raise OSError
+            self._epoll = select.epoll()
+            self._mounts = os.open("/proc/self/mountinfo", os.O_RDONLY | os.O_CLOEXEC)
+            # A change of the mounts is urgent, and told once.
+            self._epoll.register(self._mounts, select.EPOLLIN | select.EPOLLPRI)
+            self._epoll.register(descriptor, select.EPOLLIN)
         except OSError:
-            self.close()
-            raise FenceError("inotify", "the table of mounts is not there") from None
-        if _leads(descriptor) != _INOTIFY:
-            os.close(descriptor)
-            self.close()
-            raise FenceError("inotify", "that descriptor is no fence")
+            # Nobody else can have closed them yet.
+            self.is_burnt = True
+            instances.close(descriptor)
+            if self._epoll is not None:
+                self._epoll.close()
+            if self._mounts >= 0:
+                os.close(self._mounts)
+            self.descriptor = self._mounts = -1
+            raise FenceError("inotify", "that descriptor is no fence") from None
+        self.poll: Callable[[], Ready] = partial(self._epoll.poll, 0, 4)
+        self.quiet = [(self._mounts, select.EPOLLIN)]
 
-    def register(self, poll: select.poll) -> None:
-        """Have a poll wait for both descriptors."""
-        poll.register(self.descriptor, select.POLLIN)
-        poll.register(self.mounts, select.POLLPRI)
+    def listen(self, link: Link | None) -> None:
+        """Have the poll wait for what comes over this pipe too."""
+        if link is self._link or self._epoll is None:
+            return
+        # An older one was closed, and so is gone by itself.
+        self._link = link
+        if link is not None:
+            self._epoll.register(link.fileno(), select.EPOLLIN)
 
     def is_quiet(self) -> bool:
         """Tell whether nothing has happened; once it has, it stays so."""
         if not self.is_burnt:
-            poll = select.poll()
-            self.register(poll)
-            self.is_burnt = bool(poll.poll(0)) or _leads(self.descriptor) != _INOTIFY
+            try:
+                found = [each for each in self.poll() if each[0] in self.numbers]
+                is_quiet = found == self.quiet and self._owns(self.descriptor)
+            except (OSError, ValueError):
+                is_quiet = False
+            self.is_burnt = not is_quiet or self._view != view()
         return not self.is_burnt
 
-    def close(self) -> None:
-        """Close both descriptors."""
+    def burn(self) -> None:
+        """It is of no use any more."""
         self.is_burnt = True
-        descriptor, mounts = self.descriptor, self.mounts
-        self.descriptor = self.mounts = -1
-        if _leads(mounts).endswith("/mountinfo"):
+
+    def close(self, *, later: bool = False) -> None:
+        """Close what is still ours; `later` does not wait for Linux."""
+        self.is_burnt = True
+        epoll, self._epoll = self._epoll, None
+        descriptor, mounts = self.descriptor, self._mounts
+        self.descriptor = self._mounts = -1
+        if epoll is None:
+            return
+        has_mounts = _watches(epoll, mounts, select.EPOLLIN | select.EPOLLPRI)
+        has_fence = _watches(epoll, descriptor, select.EPOLLIN)
+        if not has_fence:
+            instances.forget(descriptor)
+        else:
+            (instances.close_later if later else instances.close)(descriptor)
+        if has_mounts:
             os.close(mounts)
-        if _leads(descriptor) == _INOTIFY:
-            self.close_with(descriptor)
+        if has_fence or has_mounts:
+            epoll.close()
+        else:
+            # Perhaps its own number is another file's: it must not be closed.
+            _lost.append(epoll)
+
+    def abandon(self) -> None:
+        """In a forked child, which has closed the instance: close the rest.
+
+        Nothing is asked of the epoll: it is the parent's too, and so is what it has
+        not told yet.
+        """
+        self.is_burnt = True
+        epoll, self._epoll = self._epoll, None
+        mounts = self._mounts
+        self.descriptor = self._mounts = -1
+        if epoll is not None:
+            epoll.close()
+            os.close(mounts)
+
+    def __del__(self) -> None:
+        # A client that was dropped without close().
+        self.close()
+
+    @property
+    def numbers(self) -> tuple[int, int]:
+        """The numbers of its two descriptors."""
+        return self.descriptor, self._mounts
+
+    def _owns(self, number: int) -> bool:
+        return self._epoll is not None and _watches(self._epoll, number, select.EPOLLIN)
 
 
-_INOTIFY = "anon_inode:inotify"
+_lost: list[select.epoll] = []
 
 
-def _leads(descriptor: int) -> str:
-    """Tell what a descriptor is; "" for none.
-
-    Somebody may close what is not theirs, and the number goes to another file.
-    """
+def _watches(epoll: select.epoll, number: int, events: int) -> bool:
+    """Tell whether a number is still the file that was registered."""
     try:
-        return os.readlink(f"/proc/self/fd/{descriptor}")
-    except OSError:
-        return ""
+        epoll.modify(number, events)
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+_NOTHING: Ready = []
 
 
 class Fences:
@@ -138,6 +194,7 @@ class Fences:
         self._held: Fence | None = None
         self._covered: tuple[Snapshot, Fence, frozenset[str]] | None = None
         self._is_copy = False
+        self._is_last = True
         self._is_elsewhere = False
         self._ask_at = 0.0
         self._pause_s = FIRST_PAUSE_S
@@ -161,16 +218,21 @@ class Fences:
     def heard(self, ready: list[tuple[int, int]]) -> None:
         """Note what the fast path's poll gave: a mount tells only once."""
         held = self._held
-        if held is not None and any(
-            number in (held.descriptor, held.mounts) for number, _ in ready
-        ):
-            held.is_burnt = True
+        if held is not None and not held.is_burnt:
+            mine = [each for each in ready if each[0] in held.numbers]
+            held.is_burnt = mine != held.quiet
+
+    def burn(self) -> None:
+        """What the poll gave may have been lost."""
+        if self._held is not None:
+            self._held.burn()
 
     # ------------------------------------------------------------ what counts
 
     def prepare(self, root: str, snapshot: Snapshot, link: Link | None) -> None:
         """Take up a fence; the snapshot is to be compared after this."""
         now = time.monotonic()
+        self._is_last = not _gives(link)
         pending, self._pending = self._pending, None
         if pending is not None:
             self._drop()
@@ -196,12 +258,13 @@ class Fences:
     def renew(self) -> None:
         """A new record: what was held belonged to the one before."""
         self._drop()
-        self._is_copy = False
         self._pause_s = FIRST_PAUSE_S
         self._ask_at = 0.0 if self._is_eager else time.monotonic() + FIRST_PAUSE_S
 
     def guard(self, root: str, snapshot: Snapshot, link: Link | None) -> Guard:
         """Give (paths covered, poll, when to look again) for a compared snapshot.
+
+        The poll is a pair: what to call, and what that gives while all is quiet.
 
         The root file itself stays with stats: that tells too when a folder above
         is closed to us. When to look again is in monotonic seconds; None: never.
@@ -214,7 +277,7 @@ class Fences:
         held = self._held
         covered = None if held is None else self._covers(held, snapshot)
         if held is None or not covered or held.root != root or not held.is_quiet():
-            pipe = None if link is None else link.poll
+            pipe = None if link is None else (link.quiet_poll, _NOTHING)
             if not self._is_wanted(snapshot, link):
                 return frozenset(), pipe, None
             if link is not None and link.fences and now >= self._ask_at:
@@ -224,11 +287,8 @@ class Fences:
         if link is not None and link.fences and now - self._told_at >= self._recheck_s:
             self._told_at = now
             link.send(messages.fence(root, held=True))
-        poll = select.poll()
-        if link is not None:
-            link.register(poll)
-        held.register(poll)
-        return covered - {root}, poll.poll, now + self._recheck_s
+        held.listen(link)
+        return covered - {root}, (held.poll, held.quiet), now + self._recheck_s
 
     def close(self) -> None:
         """Give up whatever is held."""
@@ -236,15 +296,15 @@ class Fences:
         self._drop()
 
     def forget(self) -> None:
-        """In a forked child: close the copies; it has no fence of its own.
+        """In a forked child, which has closed the instances: it has no fence.
 
-        A pool of short-lived children would use up the user's instances.
+        A pool of short-lived children would use up the user's instances, so that
+        it arms none of its own either.
         """
-        for fence in (self._held, self._pending):
-            if fence is not None:
-                # Not the last copy, and no thread is to be started in a child.
-                fence.close_with = os.close
-        self.close()
+        for each in (self._held, self._pending):
+            if each is not None:
+                each.abandon()
+        self._held = self._pending = self._covered = None
         self._is_copy = True
 
     # ------------------------------------------------------------ within
@@ -285,7 +345,8 @@ class Fences:
         held, self._held = self._held, None
         self._covered = None
         if held is not None:
-            held.close()
+            # The last copy, unless the sidecar has one.
+            held.close(later=self._is_last)
 
     def _drop_pending(self) -> None:
         pending, self._pending = self._pending, None
@@ -311,19 +372,6 @@ def named(paths: Iterable[str]) -> str:
     return sha256(data).hexdigest()
 
 
-def view() -> str:
-    """Name the mounts that this process sees; "" where that cannot be told.
-
-    In another mount namespace, or below another root, a path can lead elsewhere.
-    """
-    try:
-        root = os.stat("/")
-        namespace = os.stat("/proc/self/ns/mnt").st_ino
-    except OSError:
-        return ""
-    return f"{namespace} {root.st_dev} {root.st_ino}"
-
-
 def _own(root: str, snapshot: Snapshot) -> Fence | None:
     """Arm a fence for this kernel alone, where that can be done."""
     try:
@@ -335,6 +383,6 @@ def _own(root: str, snapshot: Snapshot) -> Fence | None:
         budget = arming.max_user_watches() // MAX_WATCHES_SHARE
         armed = arming.arm(paths, budget)
         digest = named(path for path in paths if path not in armed.rest)
-        return Fence(root, armed.descriptor, digest, armed.rest, arming.close)
+        return Fence(root, armed.descriptor, digest, armed.rest)
     except FenceError:
         return None

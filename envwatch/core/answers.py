@@ -42,12 +42,19 @@ HUSH_S = 0.2
 
 @dataclass(slots=True)
 class Check:
-    """A comparison that is under way; `again` when it may have begun too early."""
+    """A comparison that is under way.
+
+    `by_stat`: it believes no fence; `again` when it may have begun too early, and
+    `again_by_stat` when the next one is not to believe a fence either; `later` are
+    those who cannot be answered by this one.
+    """
 
     snapshot: Snapshot = field(repr=False)
+    by_stat: bool = True
     waiters: Waiters = field(default_factory=dict[Waiter, None])
+    later: Waiters = field(default_factory=dict[Waiter, None])
     again: bool = False
-    by_stat: bool = False
+    again_by_stat: bool = False
 
 
 @dataclass(slots=True)
@@ -78,13 +85,19 @@ class Answers:
         if kept is None or kept.result.snapshot is None:
             self._join(key, waiter, now)
             return
-        self._check(key, kept.result.snapshot).waiters[waiter] = None
+        # Who asks again for what it was given has seen something move, and may have
+        # seen what no fence tells of.
+        by_stat = session.given.get(key) == kept.serial
+        check = self._check(key, kept.result.snapshot, by_stat=by_stat)
+        waiting = check.later if by_stat and not check.by_stat else check.waiters
+        waiting[waiter] = None
 
     def leave(self, key: Key, waiter: Waiter) -> None:
         """Wait no more; an evaluation that nobody waits for is killed."""
         check = self._checks.get(key)
         if check is not None:
             check.waiters.pop(waiter, None)
+            check.later.pop(waiter, None)
         unwanted = self.schedule.of(key.root).leave(key, waiter)
         if unwanted is not None:
             self.out.append(Kill(unwanted.number))
@@ -131,7 +144,7 @@ class Answers:
         check = self._checks.get(key)
         if check is not None:
             check.again = True
-            check.by_stat |= by_stat
+            check.again_by_stat |= by_stat
             return
         self._check(key, watched.snapshot, by_stat=by_stat)
 
@@ -146,28 +159,34 @@ class Answers:
         is_current = kept is not None and kept.result.snapshot == check.snapshot
         if snapshot is None:
             self._changed(key, check, now, drop=is_current)
-            for waiter in check.waiters:
+            for waiter in (*check.waiters, *check.later):
                 self._again(waiter, key, now)
             return
-        watched = self.watchset.get(key)
         if snapshot != check.snapshot:
+            self._touched(key, check.snapshot, snapshot)
             if kept is not None and is_current:
                 kept.refresh(snapshot, wire)
-            if watched is not None and watched.snapshot == check.snapshot:
-                self.watchset.put(key, snapshot, watched.folders)
         for waiter in check.waiters:
             if kept is not None and is_current:
                 self._give(kept, waiter, now)
             else:
                 self._again(waiter, key, now)
+        for waiter in check.later:
+            self._again(waiter, key, now)
         if check.again:
-            self.check(key, by_stat=check.by_stat)
+            self.check(key, by_stat=check.again_by_stat)
+
+    def _touched(self, key: Key, before: Snapshot, now: Snapshot) -> None:
+        """Watch for a snapshot that differs only in ctimes."""
+        watched = self.watchset.get(key)
+        if watched is not None and watched.snapshot == before:
+            self.watchset.put(key, now, watched.folders)
 
     def _check(self, key: Key, snapshot: Snapshot, *, by_stat: bool = False) -> Check:
         check = self._checks.get(key)
         if check is None:
-            check = self._checks[key] = Check(snapshot)
             fence = None if by_stat else self.fences.get(key, snapshot)
+            check = self._checks[key] = Check(snapshot, fence is None)
             if fence is None:
                 self.out.append(Compare(key, snapshot))
             else:
@@ -189,7 +208,7 @@ class Answers:
         for session in self.sessions.having(key):
             if not any(each.key == key for each in session.pending.values()):
                 self.tell(session, key.root, "files")
-        if self.precompute and not check.waiters:
+        if self.precompute and not check.waiters and not check.later:
             self.schedule.want(key, now)
 
     def tell(self, session: Session, root: str, reason: str) -> None:

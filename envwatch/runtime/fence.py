@@ -19,8 +19,9 @@ from envwatch.core.events import (
     Snapshot,
 )
 from envwatch.core.fences import Bounds
-from kernel_client import arming, fence, snapshot
+from kernel_client import arming, fence, instances, snapshot
 from kernel_client.errors import FenceError
+from kernel_client.view import view
 
 MAX_FENCES = 64
 
@@ -68,7 +69,7 @@ class Fences:
         except (OSError, ValueError):
             problem = _CHANGED
         if problem is not None:
-            arming.close(armed.descriptor)
+            instances.close_later(armed.descriptor)
             return NotArmed(number, *problem)
         self._armed[number] = armed
         covered = fence.named(path for path in paths if path not in armed.rest)
@@ -76,7 +77,7 @@ class Fences:
             number,
             seen,
             tuple(each for each in seen if each[1] is None or each[0] in armed.rest),
-            frames.fence(root, covered, armed.rest, fence.view()),
+            frames.fence(root, covered, armed.rest, view()),
             len(armed.watches),
         )
 
@@ -121,7 +122,7 @@ class Fences:
     def _close(self, descriptor: int) -> None:
         if descriptor in self._closing:
             self._closing.discard(descriptor)
-            arming.close(descriptor)
+            instances.close_later(descriptor)
 
     def close(self) -> None:
         """Close all of them; the kernels' own copies go on."""
@@ -177,4 +178,4 @@ def _problem(
 
 def _clear(armed: arming.Armed) -> None:
     armed.clear()
-    os.close(armed.descriptor)
+    instances.close(armed.descriptor)

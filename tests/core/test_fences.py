@@ -991,3 +991,26 @@ def test_the_frame_of_a_closing_connection_is_not_heard(guarded: Make) -> None:
     assert p.is_closed(1)
     p.give(Received(1, messages.fence(ROOT, held=False)))
     assert not p.take(Arm)
+
+
+def test_who_asks_again_is_answered_by_stats(guarded: Make) -> None:
+    """It has seen something move: perhaps what no fence tells of (a write by mmap)."""
+    p = guarded()
+    p.attach(1, 2, 3, fences=True)
+    load(p, 1)
+    p.export(2)
+    assert p.compare(same=True).fence is not None
+    assert p.heard(2)[-1]["type"] == "diff"
+    p.export(3)
+    p.export(2, 2)
+    p.export(1, 2)
+    (fenced,) = p.take(Compare)
+    assert fenced.fence is not None, "the third one has not had it yet"
+    p.give(Compared(fenced.key, fenced.snapshot))
+    assert p.heard(3)[-1]["type"] == "diff"
+    assert not p.heard(2), "it waits for the next comparison"
+    by_stat = p.compare(same=False)
+    assert by_stat.fence is None
+    p.evaluate(result_of(mtime=2))
+    for session in (1, 2):
+        assert p.heard(session)[-1]["type"] == "diff"

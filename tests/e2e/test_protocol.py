@@ -197,7 +197,9 @@ def test_a_fence_comes_before_its_diff(world: World, raw: Callable[..., Raw]) ->
     assert fence["paths"] == sha256(data).hexdigest()
     root = os.stat("/")
     namespace = os.stat("/proc/self/ns/mnt").st_ino
-    assert fence["view"] == f"{namespace} {root.st_dev} {root.st_ino}"
+    *mounts, user, group, _ = fence["view"].split(" ")
+    assert mounts == [str(namespace), str(root.st_dev), str(root.st_ino)]
+    assert (user, group) == (str(os.geteuid()), str(os.getegid()))
     descriptor = fence["descriptor"]
     assert os.readlink(f"/proc/self/fd/{descriptor}") == "anon_inode:inotify"
     assert is_quiet(descriptor)

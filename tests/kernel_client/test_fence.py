@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
@@ -12,11 +14,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from kernel_client import arming, fence, snapshot
+from kernel_client import arming, fence, instances, snapshot
 from kernel_client.errors import FenceError
-from kernel_client.fence import Fence, Fences, named, present, view
+from kernel_client.fence import Fence, Fences, named, present
 from kernel_client.settings import Settings
 from kernel_client.sidecar import Link
+from kernel_client.view import view
+from tests.support.children import forked
 
 if TYPE_CHECKING:
     from kernel_client.snapshot import Snapshot
@@ -34,13 +38,13 @@ class Giver:
         """Take a frame."""
         self.sent.append(frame)
 
-    def poll(self, _: int) -> list[tuple[int, int]]:
+    def quiet_poll(self) -> list[tuple[int, int]]:
         """Nothing comes."""
         return []
 
-    def register(self, poll: Any) -> None:
-        """Have it wait for a pipe."""
-        poll.register(self.read)
+    def fileno(self) -> int:
+        """Give a pipe's."""
+        return self.read
 
     def close(self) -> None:
         """Close the pipe."""
@@ -101,6 +105,15 @@ def descriptors() -> int:
     return len(os.listdir("/proc/self/fd"))
 
 
+def kinds() -> set[str]:
+    """Name what this process has open."""
+    found = set()
+    for number in os.listdir("/proc/self/fd"):
+        with suppress(OSError):
+            found.add(os.readlink(f"/proc/self/fd/{number}").rpartition("/")[2])
+    return found
+
+
 def given(fences: Fences, seen: Snapshot, **changes: Any) -> arming.Armed:
     """Hand a fence over as the sidecar does; gives the sidecar's own copy."""
     armed = arming.arm(present(seen), 1000)
@@ -121,14 +134,15 @@ def test_counts_after_a_comparison(giver: Giver, seen: Snapshot) -> None:
     covered, poll, due = fences.guard(root, seen, link(giver))
     assert covered == set(present(seen)) - {root}
     assert poll is not None
-    assert not poll(0)
+    assert poll[0]() == poll[1]
     Path(present(seen)[7]).write_text("x")
-    assert poll(0)
-    fences.heard(poll(0))
+    ready = poll[0]()
+    assert ready != poll[1]
+    fences.heard(ready)
     fences.prepare(root, seen, link(giver))
     assert not fences.guard(root, seen, link(giver))[0]
     fences.close()
-    os.close(armed.descriptor)
+    instances.close(armed.descriptor)
 
 
 @pytest.mark.parametrize(
@@ -146,7 +160,7 @@ def test_a_fence_of_something_else(
     covered = fences.guard(root_of(seen), seen, link(giver))[0]
     assert bool(covered) is ("rest" in changes)
     fences.close()
-    os.close(armed.descriptor)
+    instances.close(armed.descriptor)
     assert descriptors() == before
 
 
@@ -159,7 +173,7 @@ def test_rest_stays_with_stats(giver: Giver, seen: Snapshot) -> None:
     fences.prepare(root_of(seen), seen, link(giver))
     assert fences.guard(root_of(seen), seen, link(giver))[0] == set(covered[1:])
     fences.close()
-    os.close(armed.descriptor)
+    instances.close(armed.descriptor)
 
 
 def test_what_is_no_fence(seen: Snapshot) -> None:
@@ -186,8 +200,10 @@ def test_a_descriptor_that_somebody_closed(giver: Giver, seen: Snapshot) -> None
     assert not fences.guard(root_of(seen), seen, link(giver))[0]
     fences.close()
     assert os.readlink(f"/proc/self/fd/{number}") == "/dev/null"
-    for each in (number, null, armed.descriptor):
+    assert number not in instances._held
+    for each in (number, null):
         os.close(each)
+    instances.close(armed.descriptor)
 
 
 def test_the_newer_one_counts(giver: Giver, seen: Snapshot) -> None:
@@ -196,11 +212,11 @@ def test_the_newer_one_counts(giver: Giver, seen: Snapshot) -> None:
     fences = Fences(Settings())
     copies = [given(fences, seen) for _ in range(3)]
     fences.prepare(root_of(seen), seen, link(giver))
-    assert descriptors() == before + len(copies) + 2
+    assert descriptors() == before + len(copies) + 3
     fences.renew()
     assert descriptors() == before + len(copies)
     for each in copies:
-        os.close(each.descriptor)
+        instances.close(each.descriptor)
 
 
 def test_asking(giver: Giver, seen: Snapshot, clock: list[float]) -> None:
@@ -236,7 +252,7 @@ def test_in_use(giver: Giver, seen: Snapshot, clock: list[float]) -> None:
         assert due == clock[0] + 10.0
     assert giver.sent == [{"type": "fence", "root": root, "held": True}] * 3
     fences.close()
-    os.close(armed.descriptor)
+    instances.close(armed.descriptor)
 
 
 @pytest.mark.parametrize(
@@ -308,23 +324,31 @@ def test_none_to_be_had(
 
 
 def test_a_forked_copy(giver: Giver, seen: Snapshot) -> None:
-    """It closes what it got, and arms none of its own until it has a new answer."""
+    """It closes what it got, and never arms one of its own; a sidecar may give some."""
     before = descriptors()
     fences = Fences(Settings(fence="always"))
     armed = given(fences, seen)
     fences.prepare(root_of(seen), seen, link(giver))
     given_too = given(fences, seen)
-    fences.forget()
-    assert descriptors() == before + 2
-    assert arming.is_quiet(armed.descriptor)
-    fences.prepare(root_of(seen), seen, None)
-    assert fences.guard(root_of(seen), seen, None)[2] is None
-    fences.renew()
-    fences.prepare(root_of(seen), seen, None)
+    assert kinds() >= {"anon_inode:inotify", "anon_inode:[eventpoll]", "mountinfo"}
+
+    def child() -> list[object]:
+        fences.forget()
+        told: list[object] = [sorted(kinds() & {"anon_inode:inotify", "mountinfo"})]
+        for _ in range(2):
+            fences.prepare(root_of(seen), seen, None)
+            told.append(fences.guard(root_of(seen), seen, None)[2])
+            fences.renew()
+        told.append(fences.guard(root_of(seen), seen, link(giver))[2] is None)
+        return told
+
+    assert forked(child) == [[], None, None, False]
+    fences.prepare(root_of(seen), seen, link(giver))
     assert fences._held is not None
     fences.close()
     for each in (armed, given_too):
-        os.close(each.descriptor)
+        instances.close(each.descriptor)
+    assert descriptors() == before
 
 
 def test_names_of_paths() -> None:
@@ -334,8 +358,62 @@ def test_names_of_paths() -> None:
     assert named([]) == sha256(b"").hexdigest()
 
 
-def test_view() -> None:
-    """The mount namespace, and what `/` is."""
-    namespace, device, inode = view().split()
-    assert namespace == str(os.stat("/proc/self/ns/mnt").st_ino)
-    assert (device, inode) == (str(os.stat("/").st_dev), str(os.stat("/").st_ino))
+def test_a_client_that_was_dropped(seen: Snapshot) -> None:
+    """Nothing stays open, though nobody has closed anything."""
+    before = descriptors()
+    fences = Fences(Settings(fence="always"))
+    fences.prepare(root_of(seen), seen, None)
+    assert fences._held is not None
+    assert descriptors() > before
+    del fences
+    gc.collect()
+    assert descriptors() == before
+
+
+def test_another_view(
+    giver: Giver, seen: Snapshot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that went to other mounts goes back to stats when it looks again."""
+    fences = Fences(Settings())
+    armed = given(fences, seen)
+    fences.prepare(root_of(seen), seen, link(giver))
+    assert fences.guard(root_of(seen), seen, link(giver))[0]
+    monkeypatch.setattr(fence, "view", lambda: "elsewhere")
+    fences.prepare(root_of(seen), seen, link(giver))
+    assert not fences.guard(root_of(seen), seen, link(giver))[0]
+    fences.close()
+    instances.close(armed.descriptor)
+
+
+@pytest.mark.parametrize("closed", ["all", "reused", "other instance"])
+def test_descriptors_that_are_closed_under_it(
+    giver: Giver, seen: Snapshot, closed: str
+) -> None:
+    """Whatever their numbers are by now: its poll gives no more what it did."""
+    fences = Fences(Settings())
+    armed = given(fences, seen)
+    fences.prepare(root_of(seen), seen, link(giver))
+    _, poll, _ = fences.guard(root_of(seen), seen, link(giver))
+    held = fences._held
+    assert poll is not None
+    assert held is not None
+    assert held._epoll is not None
+    numbers = [held._epoll.fileno(), *held.numbers]
+    for number in numbers:
+        os.close(number)
+    mine: list[int] = []
+    if closed == "reused":
+        mine = [os.open("/dev/zero", os.O_RDONLY) for _ in numbers]
+    elif closed == "other instance":
+        mine = [arming.arm([], 1).descriptor for _ in numbers]
+    try:
+        ready = poll[0]()
+    except (OSError, ValueError):
+        ready = None
+    assert ready != poll[1]
+    assert not held.is_quiet()
+    fences.close()
+    for number in mine:
+        os.fstat(number)
+        (instances.close if closed == "other instance" else os.close)(number)
+    instances.close(armed.descriptor)

@@ -17,6 +17,7 @@ from envwatch.core.events import Allowance, Armed, Burnt, Event, NotArmed, Snaps
 from envwatch.runtime import fence as fence_module
 from envwatch.runtime.fence import Fences, bounds
 from kernel_client import arming, fence, snapshot, wire
+from kernel_client.view import view
 
 CHECKOUT = Path(__file__).parents[2]
 
@@ -167,7 +168,7 @@ async def test_what_was_armed_is_told(fences: Fences, root: Path) -> None:
         "root": str(root),
         "paths": fence.named(covered),
         "rest": ["/proc/version"],
-        "view": fence.view(),
+        "view": view(),
     }
     descriptor = fences.descriptor(1, 1)
     assert descriptor is not None

@@ -27,7 +27,8 @@ class Tree:
             ".envrc",
             "file",
             "folder",
-            "folder/entry",
+            "folder/inner",
+            "folder/inner/entry",
             "sub/deep/file",
             "link",
             "way/deep/other",
@@ -43,13 +44,21 @@ class Tree:
     def mend(self) -> None:
         """Put back whatever a change took away."""
         self._away("w.away", "w")
-        for name in ("", "folder", "sub", "sub/deep", "sub2", "sub2/deep"):
+        for name in (
+            "",
+            "folder",
+            "folder/inner",
+            "sub",
+            "sub/deep",
+            "sub2",
+            "sub2/deep",
+        ):
             self._is(self.w / name, stat.S_ISDIR, Path.mkdir)
         for name in (
             ".envrc",
             "file",
             "file2",
-            "folder/entry",
+            "folder/inner/entry",
             "sub/deep/file",
             "sub/deep/other",
             "sub2/deep/other",
@@ -65,7 +74,7 @@ class Tree:
         if not other.exists() or not other.samefile(self.w / "hard"):
             other.unlink(missing_ok=True)
             os.link(self.w / "hard", other)
-        for each in (self.w / "folder").iterdir():
+        for each in (self.w / "folder/inner").iterdir():
             if each.name != "entry":
                 _remove(each)
 
@@ -125,7 +134,7 @@ class Tree:
     def touch_folder(self) -> None:
         """The same for a watched folder."""
         when = 1_700_000_000_000_000_000 + self._number() * 1_000_003
-        os.utime(self.w / "folder", ns=(when, when))
+        os.utime(self.w / "folder/inner", ns=(when, when))
 
     def replace(self) -> None:
         """Rename another one over it, as careful editors do."""
@@ -182,20 +191,20 @@ class Tree:
 
     def add_entry(self) -> None:
         """A file more in a watched folder."""
-        self._fill(self.w / "folder/more")
+        self._fill(self.w / "folder/inner/more")
 
     def add_folder(self) -> None:
         """A folder more in it."""
-        (self.w / "folder/inner").mkdir()
+        (self.w / "folder/inner/deeper").mkdir()
 
     def move_in(self) -> None:
         """Something moves into it."""
         self._fill(self.w / "new")
-        (self.w / "new").rename(self.w / "folder/moved")
+        (self.w / "new").rename(self.w / "folder/inner/moved")
 
     def move_out(self) -> None:
         """An entry that is watched moves out of it."""
-        (self.w / "folder/entry").rename(self.w / "moved")
+        (self.w / "folder/inner/entry").rename(self.w / "moved")
 
     def relink(self) -> None:
         """A link leads elsewhere."""

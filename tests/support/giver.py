@@ -19,8 +19,9 @@ from collections import deque
 from pathlib import Path
 
 from envwatch.core import frames
-from kernel_client import arming, fence, messages, snapshot, wire
+from kernel_client import arming, fence, instances, messages, snapshot, wire
 from kernel_client.errors import FenceError
+from kernel_client.view import view
 from tests.support.changes import Tree
 
 _KEPT = 8
@@ -83,11 +84,11 @@ class Giver:
             covered = fence.named(
                 path for path in fence.present(seen) if path not in armed.rest
             )
-            frame = frames.fence(root, covered, armed.rest, fence.view())
+            frame = frames.fence(root, covered, armed.rest, view())
             socket.send_fds(peer, [frame], [armed.descriptor])
             self._given.append(armed.descriptor)
             if len(self._given) > _KEPT:
-                arming.close(self._given.popleft())
+                instances.close_later(self._given.popleft())
         body = frames.members(
             {
                 "outcome": "loaded",
@@ -110,7 +111,7 @@ class Giver:
                 if error.code == "changed":
                     return None
                 # Earlier ones are on their way out: closing one waits for them.
-                os.close(self._given.popleft())
+                instances.close(self._given.popleft())
         return None
 
 
