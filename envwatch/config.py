@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from envwatch.errors import ConfigError
+from kernel_client.settings import FENCE_MODES
 from kernel_client.sidecar import socket_path
 
 T = TypeVar("T")
 
-_MODES = frozenset({"auto", "always", "off"})
 _ON = frozenset({"on", "yes", "true", "1"})
 _OFF = frozenset({"off", "no", "false", "0"})
 
@@ -100,7 +100,7 @@ def _count(text: str) -> int:
 
 
 def _mode(text: str) -> str:
-    if text not in _MODES:
+    if text not in FENCE_MODES:
         raise ValueError
     return text
 

@@ -133,6 +133,11 @@ def is_quiet(descriptor: int) -> bool:
     return not poll.poll(0)
 
 
+def max_watches() -> int:
+    """Give how many watches one process may use: a tenth of what its user may have."""
+    return max_user_watches() // 10
+
+
 def max_user_watches() -> int:
     """Give how many watches this user may have; 8192 where it is not told."""
     return _limit("max_user_watches", 8192)

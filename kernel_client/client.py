@@ -292,14 +292,15 @@ class Client:
             if moved:
                 # What was armed since the files moved must not vouch for them.
                 self._fences.renew()
-            if moved and (
-                answer.outcome == outcomes.ABSENT
-                or not self._discovery.allows(root, request.environment)
-            ):
-                # It never held still, and may not even be allowed by now.
-                changed = self._loaded.unload()
-                self._shown.hear_once(notice.failed("its files keep changing"))
-                return Result(outcomes.BROKEN, root, answered=answered, names=changed)
+                if answer.outcome == outcomes.ABSENT or not self._discovery.allows(
+                    root, request.environment
+                ):
+                    # It never held still, and may not even be allowed by now.
+                    changed = self._loaded.unload()
+                    self._shown.hear_once(notice.failed("its files keep changing"))
+                    return Result(
+                        outcomes.BROKEN, root, answered=answered, names=changed
+                    )
             changed = self._loaded.take(request, answer)
             if answer.outcome == outcomes.BROKEN:
                 self._discovery.forget_direnv()

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import sys
 
+from kernel_client import lean
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -130,18 +132,7 @@ def fingerprint(environment: Mapping[str, str]) -> str:
     pairs = sorted(
         (name.encode(), value.encode()) for name, value in environment.items()
     )
-    return _sha256(b"".join(b"%b=%b\0" % pair for pair in pairs))
-
-
-def _sha256(data: bytes) -> str:
-    """Do what hashlib does, without the milliseconds in which that loads OpenSSL."""
-    for name in ("_sha2", "_sha256", "hashlib"):
-        try:
-            digest: str = __import__(name).sha256(data).hexdigest()
-        except ImportError:
-            continue
-        return digest
-    raise AssertionError("hashlib is always there")
+    return lean.sha256(b"".join(b"%b=%b\0" % pair for pair in pairs))
 
 
 def put_back_of(

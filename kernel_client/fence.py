@@ -12,7 +12,7 @@ import os
 import select
 import time
 
-from kernel_client import instances, messages, settings as names
+from kernel_client import instances, lean, messages, settings as names
 from kernel_client.errors import FenceError
 from kernel_client.view import view
 
@@ -39,9 +39,6 @@ MIN_PATHS = 16
 
 MIN_PATHS_OWN = 128
 """The same for a fence of one kernel's own: it takes an instance for itself."""
-
-MAX_WATCHES_SHARE = 10
-"""One of so many of the user's inotify watches may be used by one process."""
 
 FIRST_PAUSE_S = 1.0
 LAST_PAUSE_S = 60.0
@@ -85,13 +82,8 @@ class Fence:
             self._epoll.register(descriptor, select.EPOLLIN)
         except OSError:
             # Nobody else can have closed them yet.
-            self.is_burnt = True
             instances.close(descriptor)
-            if self._epoll is not None:
-                self._epoll.close()
-            if self._mounts >= 0:
-                os.close(self._mounts)
-            self.descriptor = self._mounts = -1
+            self.abandon()
             raise FenceError("inotify", "that descriptor is no fence") from None
         self.poll: Callable[[], Ready] = partial(self._epoll.poll, 0, 4)
         self.quiet = [(self._mounts, select.EPOLLIN)]
@@ -107,14 +99,28 @@ class Fence:
 
     def is_quiet(self) -> bool:
         """Tell whether nothing has happened; once it has, it stays so."""
-        if not self.is_burnt:
-            try:
-                found = [each for each in self.poll() if each[0] in self.numbers]
-                is_quiet = found == self.quiet and self._owns(self.descriptor)
-            except (OSError, ValueError):
-                is_quiet = False
-            self.is_burnt = not is_quiet or self._view != view()
+        if self._epoll is None or self.is_burnt:
+            return False
+        try:
+            self.hear(self.poll())
+        except (OSError, ValueError):
+            self.is_burnt = True
+        if not _watches(self._epoll, self.descriptor, select.EPOLLIN):
+            self.is_burnt = True
+        if self._view != view():
+            self.is_burnt = True
         return not self.is_burnt
+
+    def hear(self, ready: Ready) -> None:
+        """Note what its poll gave, the pipe left out: a mount is told only once."""
+        numbers = self.numbers
+        if [each for each in ready if each[0] in numbers] != self.quiet:
+            self.is_burnt = True
+
+    @property
+    def numbers(self) -> tuple[int, int]:
+        """The numbers of its two descriptors."""
+        return self.descriptor, self._mounts
 
     def burn(self) -> None:
         """It is of no use any more."""
@@ -143,10 +149,10 @@ class Fence:
             _lost.append(epoll)
 
     def abandon(self) -> None:
-        """In a forked child, which has closed the instance: close the rest.
+        """Close the rest, where the instance itself is closed already.
 
-        Nothing is asked of the epoll: it is the parent's too, and so is what it has
-        not told yet.
+        Nothing is asked of the epoll: in a forked child it is the parent's too, and
+        so is what it has not told yet.
         """
         self.is_burnt = True
         epoll, self._epoll = self._epoll, None
@@ -154,19 +160,12 @@ class Fence:
         self.descriptor = self._mounts = -1
         if epoll is not None:
             epoll.close()
+        if mounts >= 0:
             os.close(mounts)
 
     def __del__(self) -> None:
         # A client that was dropped without close().
         self.close()
-
-    @property
-    def numbers(self) -> tuple[int, int]:
-        """The numbers of its two descriptors."""
-        return self.descriptor, self._mounts
-
-    def _owns(self, number: int) -> bool:
-        return self._epoll is not None and _watches(self._epoll, number, select.EPOLLIN)
 
 
 _lost: list[select.epoll] = []
@@ -216,11 +215,9 @@ class Fences:
             return
 
     def heard(self, ready: list[tuple[int, int]]) -> None:
-        """Note what the fast path's poll gave: a mount tells only once."""
-        held = self._held
-        if held is not None and not held.is_burnt:
-            mine = [each for each in ready if each[0] in held.numbers]
-            held.is_burnt = mine != held.quiet
+        """Note what the fast path's poll gave."""
+        if self._held is not None:
+            self._held.hear(ready)
 
     def burn(self) -> None:
         """What the poll gave may have been lost."""
@@ -232,7 +229,8 @@ class Fences:
     def prepare(self, root: str, snapshot: Snapshot, link: Link | None) -> None:
         """Take up a fence; the snapshot is to be compared after this."""
         now = time.monotonic()
-        self._is_last = not _gives(link)
+        giver = _giver(link)
+        self._is_last = giver is None
         pending, self._pending = self._pending, None
         if pending is not None:
             self._drop()
@@ -248,9 +246,9 @@ class Fences:
                 return
         if (
             self._held is None
-            and not _gives(link)
+            and giver is None
             and now >= self._ask_at
-            and self._is_wanted(snapshot, link)
+            and self._is_wanted(snapshot, is_shared=False)
         ):
             self._wait(now)
             self._held = _own(root, snapshot)
@@ -274,19 +272,20 @@ class Fences:
             SidecarError: the sidecar has gone.
         """
         now = time.monotonic()
+        giver = _giver(link)
         held = self._held
         covered = None if held is None else self._covers(held, snapshot)
         if held is None or not covered or held.root != root or not held.is_quiet():
             pipe = None if link is None else (link.quiet_poll, _NOTHING)
-            if not self._is_wanted(snapshot, link):
+            if not self._is_wanted(snapshot, is_shared=giver is not None):
                 return frozenset(), pipe, None
-            if link is not None and link.fences and now >= self._ask_at:
+            if giver is not None and now >= self._ask_at:
                 self._wait(now)
-                link.send(messages.fence(root, held=False))
+                giver.send(messages.fence(root, held=False))
             return frozenset(), pipe, self._ask_at
-        if link is not None and link.fences and now - self._told_at >= self._recheck_s:
+        if giver is not None and now - self._told_at >= self._recheck_s:
             self._told_at = now
-            link.send(messages.fence(root, held=True))
+            giver.send(messages.fence(root, held=True))
         held.listen(link)
         return covered - {root}, (held.poll, held.quiet), now + self._recheck_s
 
@@ -318,8 +317,7 @@ class Fences:
         self._ask_at = now if self._is_eager else now + self._pause_s
         self._pause_s = min(LAST_PAUSE_S, self._pause_s * 2)
 
-    def _is_wanted(self, snapshot: Snapshot, link: Link | None) -> bool:
-        is_shared = _gives(link)
+    def _is_wanted(self, snapshot: Snapshot, *, is_shared: bool) -> bool:
         if self._settings.fence == names.OFF or (self._is_copy and not is_shared):
             return False
         if is_shared and self._is_elsewhere:
@@ -335,9 +333,9 @@ class Fences:
     def _covers(self, held: Fence, snapshot: Snapshot) -> frozenset[str]:
         known = self._covered
         if known is None or known[0] is not snapshot or known[1] is not held:
-            paths = [path for path in present(snapshot) if path not in held.rest]
-            is_same = named(paths) == held.digest
-            covered = frozenset(paths) if is_same else frozenset[str]()
+            covered = frozenset(present(snapshot)) - held.rest
+            if named(covered) != held.digest:
+                covered = frozenset()
             known = self._covered = (snapshot, held, covered)
         return known[2]
 
@@ -354,9 +352,9 @@ class Fences:
             pending.close()
 
 
-def _gives(link: Link | None) -> bool:
-    """Tell whether a sidecar is there that gives fences."""
-    return link is not None and link.fences
+def _giver(link: Link | None) -> Link | None:
+    """Give the pipe where the sidecar at its end gives fences."""
+    return link if link is not None and link.fences else None
 
 
 def present(snapshot: Snapshot) -> list[str]:
@@ -366,10 +364,7 @@ def present(snapshot: Snapshot) -> list[str]:
 
 def named(paths: Iterable[str]) -> str:
     """Give the name on the pipe of a set of paths (PROTOCOL.md, `fence`)."""
-    from hashlib import sha256
-
-    data = b"\0".join(sorted(os.fsencode(path) for path in set(paths)))
-    return sha256(data).hexdigest()
+    return lean.sha256(b"\0".join(sorted(os.fsencode(path) for path in set(paths))))
 
 
 def _own(root: str, snapshot: Snapshot) -> Fence | None:
@@ -380,9 +375,8 @@ def _own(root: str, snapshot: Snapshot) -> Fence | None:
         return None  # a Python without ctypes
     paths = present(snapshot)
     try:
-        budget = arming.max_user_watches() // MAX_WATCHES_SHARE
-        armed = arming.arm(paths, budget)
-        digest = named(path for path in paths if path not in armed.rest)
+        armed = arming.arm(paths, arming.max_watches())
+        digest = named(frozenset(paths) - armed.rest)
         return Fence(root, armed.descriptor, digest, armed.rest)
     except FenceError:
         return None

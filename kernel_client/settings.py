@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 AUTO = "auto"
 OFF = "off"
 ALWAYS = "always"
+
+FENCE_MODES = (AUTO, ALWAYS, OFF)
+"""What `fence` can be, here and for the sidecar."""
 LISTENING = "listening"
 ON = "on"
 
@@ -120,7 +123,7 @@ class Settings:
         if not shell.startswith("/"):
             raise SettingError("ENVWATCH_SHELL must be an absolute path")
         fence = environ.get("ENVWATCH_FENCE") or AUTO
-        if fence not in (AUTO, OFF, ALWAYS):
+        if fence not in FENCE_MODES:
             raise SettingError("ENVWATCH_FENCE must be auto, always or off")
         more = environ.get("ENVWATCH_WITHHELD", "").split(",")
         number = environ.get("ENVWATCH_FD")

@@ -14,6 +14,8 @@ from __future__ import annotations
 import os
 import stat as mode_bits
 
+from kernel_client import lean
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -74,9 +76,7 @@ def digest(path: str) -> str | None:
         os.close(descriptor)
     if len(data) > MAX_DIGEST_BYTES:
         return None
-    from hashlib import sha256
-
-    return sha256(data).hexdigest()
+    return lean.sha256(data)
 
 
 def take(paths: Iterable[str]) -> Snapshot:

@@ -28,6 +28,7 @@ from envwatch.errors import BadFile, EnvwatchError, NotWritten, Refused, Tempora
 from envwatch.servers import Row, State
 from kernel_client import wrapping
 from kernel_client.environment import is_text
+from kernel_client.snapshot import signature
 
 MAX_BYTES = 16 * 1024 * 1024
 """A longer file is no configuration."""
@@ -200,7 +201,7 @@ def _replace(file: str, data: bytes, seen: os.stat_result) -> None:
             opened.write(data)
             opened.flush()
             os.fsync(descriptor)
-        if _looks(path.stat()) != _looks(seen):
+        if signature(path.stat()) != signature(seen):
             raise Temporary(f"{plain(file)} was written meanwhile; try again")
         Path(fresh).rename(path)
         fresh = None
@@ -209,10 +210,6 @@ def _replace(file: str, data: bytes, seen: os.stat_result) -> None:
     finally:
         if fresh is not None:
             Path(fresh).unlink(missing_ok=True)
-
-
-def _looks(seen: os.stat_result) -> tuple[int, ...]:
-    return (seen.st_mtime_ns, seen.st_ctime_ns, seen.st_size, seen.st_ino, seen.st_dev)
 
 
 def _program() -> str:

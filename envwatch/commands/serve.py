@@ -15,6 +15,8 @@ from typing import Any
 
 import click
 
+from kernel_client.settings import FENCE_MODES
+
 
 class Seconds(click.FloatRange):
     """A span of time; nan, which no range leaves out, is none."""
@@ -53,7 +55,7 @@ _COUNT = click.IntRange(min=1)
 )
 @click.option(
     "--fence",
-    type=click.Choice(("auto", "always", "off")),
+    type=click.Choice(FENCE_MODES),
     help="Where kernels get a fence in place of stats.",
 )
 @click.option("--log", metavar="FILE", help="Log to a file in place of stderr.")

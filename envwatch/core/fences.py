@@ -23,6 +23,7 @@ from envwatch.core.events import (
 )
 from envwatch.core.session import Session, Sessions
 from envwatch.core.watchset import WatchSet
+from kernel_client.settings import ALWAYS, OFF
 
 FIRST_PAUSE_S = 1.0
 LAST_PAUSE_S = 30.0
@@ -36,9 +37,6 @@ IN_USE_S = 60.0
 
 CLEAR_AFTER_S = 5.0
 """A fence that is of no use, and still held by kernels, loses its watches then."""
-
-OFF = "off"
-ALWAYS = "always"
 
 _NO_WATCHES = "a tenth of fs.inotify.max_user_watches is in use"
 

@@ -35,12 +35,13 @@ from envwatch.core.events import (
     Watch,
     WatchingState,
 )
-from envwatch.core.fences import OFF, Bounds, Fences
+from envwatch.core.fences import Bounds, Fences
 from envwatch.core.session import MAX_PENDING, Pending, Session, Sessions
 from envwatch.core.watchset import WatchSet
 from envwatch.core.workspace import Schedule, Waiter
 from kernel_client import messages
 from kernel_client.errors import ProtocolError
+from kernel_client.settings import OFF
 
 HELLO_S = 10.0
 MAX_BASES_BYTES = 64 * 1024 * 1024

@@ -10,13 +10,13 @@ so and the kernel starts as the person's own.
 from __future__ import annotations
 
 import json
-import sys
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from envwatch.errors import ConfigError, Unavailable
-from kernel_client import launcher
+from kernel_client import launcher, wrapping
 
 if TYPE_CHECKING:
     from jupyter_client.kernelspec import KernelSpecManager
@@ -194,7 +194,4 @@ def _native() -> Found | None:
 
 def command_beside() -> str:
     """Give the `envwatch` command of this installation, or "" when there is none."""
-    import shutil
-
-    beside = Path(sys.executable).with_name("envwatch")
-    return str(beside) if beside.is_file() else shutil.which("envwatch") or ""
+    return wrapping.envwatch(os.environ) or ""

@@ -35,7 +35,7 @@ def bounds(mode: str) -> Bounds:
         mode=mode,
         max_fences=min(MAX_FENCES, instances // 2),
         max_held=instances * 3 // 4,
-        max_watches=arming.max_user_watches() // fence.MAX_WATCHES_SHARE,
+        max_watches=arming.max_watches(),
         min_paths=fence.MIN_PATHS,
     )
 
@@ -72,7 +72,7 @@ class Fences:
             instances.close_later(armed.descriptor)
             return NotArmed(number, *problem)
         self._armed[number] = armed
-        covered = fence.named(path for path in paths if path not in armed.rest)
+        covered = fence.named(frozenset(paths) - armed.rest)
         return Armed(
             number,
             seen,

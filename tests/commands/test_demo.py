@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import subprocess
 import time
 from pathlib import Path
 
@@ -86,6 +87,20 @@ def test_what_is_not_so_is_said(person: Person, temporary: Path) -> None:
     assert processes(temporary) == {}
 
 
+def assert_cleaned_up(
+    person: Person,
+    process: subprocess.Popen[bytes],
+    number: signal.Signals,
+    temporary: Path,
+) -> None:
+    """It ends as the signal would end it, and leaves no folder and no process."""
+    ended = person.ended(process)
+    assert ended.code == 128 + number
+    assert "Traceback" not in ended.err
+    assert list(temporary.iterdir()) == []
+    until("no process is left", lambda: processes(temporary) == {})
+
+
 @one_version
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_ended_early(person: Person, temporary: Path, number: signal.Signals) -> None:
@@ -94,12 +109,7 @@ def test_ended_early(person: Person, temporary: Path, number: signal.Signals) ->
     until("kernels run", lambda: len(processes(temporary)) > 5)
 
     process.send_signal(number)
-    ended = person.ended(process)
-
-    assert ended.code == 128 + number
-    assert "Traceback" not in ended.err
-    assert list(temporary.iterdir()) == []
-    until("no process is left", lambda: processes(temporary) == {})
+    assert_cleaned_up(person, process, number, temporary)
 
 
 @one_version
@@ -114,12 +124,7 @@ def test_ended_in_the_notebook(
     process.send_signal(number)
     time.sleep(0.05)
     process.send_signal(number)
-    ended = person.ended(process)
-
-    assert ended.code == 128 + number
-    assert "Traceback" not in ended.err
-    assert list(temporary.iterdir()) == []
-    until("no process is left", lambda: processes(temporary) == {})
+    assert_cleaned_up(person, process, number, temporary)
 
 
 @one_version

@@ -54,6 +54,14 @@ def fenced(kernel: KernelProcess) -> None:
     until("the kernel has a fence", has, 30.0)
 
 
+def guarded(world: World, start: Start, socket: Path | None) -> KernelProcess:
+    """Give a kernel in `w`, which watches 200 files behind a fence."""
+    watching(world, "w", 200)
+    kernel = start("w", listening=socket)
+    fenced(kernel)
+    return kernel
+
+
 def instances(pid: int) -> int:
     """Count the inotify instances that a process holds."""
     found = 0
@@ -140,9 +148,7 @@ def test_blocked_at_once(
     world: World, start: Start, socket: Path | None, mode: str
 ) -> None:
     """What is no longer allowed goes, as ever."""
-    watching(world, "w", 200)
-    kernel = start("w", listening=socket)
-    fenced(kernel)
+    kernel = guarded(world, start, socket)
     assert kernel.get("FOO") == secret("FOO1")
     world.envrc("w", exports("FOO", tag="2"), allow=False)
     assert kernel.refresh()["outcome"] == "blocked"
@@ -154,9 +160,7 @@ def test_noise_changes_nothing(
     world: World, start: Start, socket: Path | None, mode: str
 ) -> None:
     """Readable, and nothing changed: stats, and another fence."""
-    watching(world, "w", 200)
-    kernel = start("w", listening=socket)
-    fenced(kernel)
+    kernel = guarded(world, start, socket)
     for name in (".envrc", "src/7"):
         file = os.open(world.path(f"w/{name}"), os.O_WRONLY)
         os.close(file)
@@ -169,9 +173,7 @@ def test_noise_changes_nothing(
 @NEWER
 def test_mounts(world: World, start: Start, socket: Path | None, mode: str) -> None:
     """A mount over a folder above gives no event, and is seen all the same."""
-    watching(world, "w", 200)
-    kernel = start("w", listening=socket)
-    fenced(kernel)
+    kernel = guarded(world, start, socket)
     over = world.path("w/src")
     done = subprocess.run(
         ["mount", "-t", "tmpfs", "none", over], check=False, capture_output=True
@@ -214,9 +216,7 @@ def test_forked_children(
     world: World, start: Start, socket: Path | None, mode: str
 ) -> None:
     """A child closes the copies, and still sees what changes; so does its parent."""
-    watching(world, "w", 200)
-    kernel = start("w", listening=socket)
-    fenced(kernel)
+    kernel = guarded(world, start, socket)
     code = f"""
 import json
 def child():
