@@ -14,6 +14,7 @@ import pytest
 
 import kernel_client
 from kernel_client import Client, Result, Settings
+from kernel_client.client import MAX_ROUNDS
 from tests.conftest import NEWER as NEWEST
 from tests.support.daemons import Daemon
 from tests.support.pairs import settings_of
@@ -358,3 +359,72 @@ def test_dropped_client_is_forgotten(environ: dict[str, str]) -> None:
     del made
     gc.collect()
     assert kept() is None
+
+
+@pytest.fixture
+def fenced(environ: dict[str, str], lines: list[str]) -> Iterator[Client]:
+    """Give a client in direct mode that arms a fence wherever it can."""
+    eager = Settings(sidecar="off", fence="always")
+    made = Client(environ, output=lines.append, settings=eager)
+    yield made
+    made.close()
+
+
+@NEWER
+def test_unload_gives_up_the_fence(world: World, fenced: Client) -> None:
+    """There is nothing that it could watch for."""
+    world.envrc("w", exports("FOO"))
+    os.chdir(world.path("w"))
+    assert fenced.refresh().outcome == "loaded"
+    assert fenced._fences._held is not None
+    fenced.unload()
+    assert fenced._fences._held is None
+
+
+@NEWER
+def test_interrupt_of_a_poll_burns_the_fence(world: World, fenced: Client) -> None:
+    """A mount is told once, and may have been told just then: all is compared."""
+    world.envrc("w", exports("FOO"))
+    os.chdir(world.path("w"))
+    assert fenced.refresh().outcome == "loaded"
+    held = fenced._fences._held
+    assert held is not None
+
+    def interrupted() -> list[tuple[int, int]]:
+        raise KeyboardInterrupt
+
+    (*checks, _, due) = fenced._checks[os.getcwd()]
+    fenced._checks[os.getcwd()] = (*checks, (interrupted, []), due)  # type: ignore[assignment]
+    with pytest.raises(KeyboardInterrupt):
+        fenced.refresh()
+    assert held.is_burnt
+    fenced._checks.clear()
+    assert fenced.refresh().outcome == "unchanged"
+    assert fenced._fences._held is not held
+
+
+@NEWER
+def test_a_fence_vouches_for_no_refused_snapshot(
+    world: World,
+    fenced: Client,
+    environ: dict[str, str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What was armed after the files had moved is quiet, and says nothing of them."""
+    world.envrc("w", 'watch_file value\nexport V="$(cat value)"\n')
+    value = world.write("w/value", "0")
+    os.chdir(world.path("w"))
+    prepare = fenced._prepare
+    written: list[int] = []
+
+    def meanwhile(*given: Any) -> None:
+        if len(written) < MAX_ROUNDS:
+            written.append(0)
+            value.write_text(f"w{len(written)}")
+        prepare(*given)
+
+    monkeypatch.setattr(fenced, "_prepare", meanwhile)
+    fenced.refresh()
+    assert environ.get("V") != value.read_text(), "the last write came too late for it"
+    fenced.refresh()
+    assert environ["V"] == value.read_text()

@@ -417,3 +417,20 @@ def test_descriptors_that_are_closed_under_it(
         os.fstat(number)
         (instances.close if closed == "other instance" else os.close)(number)
     instances.close(armed.descriptor)
+
+
+def test_no_table_of_mounts(seen: Snapshot, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without /proc there is no fence, and nothing of one stays open."""
+    before = descriptors()
+    descriptor = arming.arm(present(seen), 1000).descriptor
+
+    def missing(*_: object) -> int:
+        raise FileNotFoundError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "open", missing)
+        with pytest.raises(FenceError):
+            Fence(root_of(seen), descriptor, "", ())
+    gc.collect()
+    assert descriptors() == before
+    assert descriptor not in instances._held

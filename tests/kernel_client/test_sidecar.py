@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from envwatch.core import frames
 from kernel_client import messages, sidecar, wire
 from kernel_client.errors import SidecarError
 from kernel_client.settings import Settings
@@ -230,3 +231,25 @@ def test_start_gives_nothing_of_the_workspace(tmp_path: Path) -> None:
     assert {"ENVWATCH_DIRENV=/d", "ENVWATCH_IDLE_S=5", "LC_ALL=C"} <= said
     names = {line.partition("=")[0] for line in said}
     assert not names & {"SECRET", "ENVWATCH_FD", "DIRENV_DIFF"}
+
+
+@pytest.mark.parametrize("missing", ["paths", "rest", "view", "descriptor"])
+def test_a_fence_of_another_shape(missing: str) -> None:
+    """It is the protocol that was broken, and no descriptor is left open."""
+    before = len(os.listdir("/proc/self/fd"))
+    ours, theirs = socket.socketpair()
+    theirs.sendall(frames.welcome("0", 1, None, fences=True))
+    taken: list[int] = []
+    link = Link(ours, None, lambda _, number: taken.append(number))
+    assert link.fences
+    frame = {"type": "fence", "root": "/w", "paths": "", "rest": [], "view": ""}
+    frame.pop(missing, None)
+    passed = [] if missing == "descriptor" else [theirs.fileno()]
+    socket.send_fds(theirs, [wire.encode(frame)], passed)
+    with pytest.raises(SidecarError) as caught:
+        link.receive(10.0)
+    assert caught.value.code == "protocol"
+    assert not taken
+    link.close()
+    theirs.close()
+    assert len(os.listdir("/proc/self/fd")) == before
