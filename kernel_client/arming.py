@@ -54,16 +54,21 @@ FOLDER = ABOVE | CREATE | DELETE | MOVED_FROM | MOVED_TO
 FILE = ABOVE | MODIFY | CLOSE_WRITE
 """Of a watched file. CLOSE_WRITE: before Linux 6.5 a splice told nothing else."""
 
+_BTRFS = 0x9123_683E
+
 BELIEVED = frozenset(
     {
         0xEF53,  # ext2, ext3, ext4
         0x5846_5342,  # xfs
-        0x9123_683E,  # btrfs
+        _BTRFS,
         0x0102_1994,  # tmpfs
     }
 )
 """Filesystem types (`f_type` of statfs) on which every local change tells; each is
 tried in tests/kernel_client/test_arming.py."""
+
+_TOP_OF_SUBVOLUME = 256
+"""Inode of the folder that a btrfs subvolume begins with."""
 
 OVERLAY = 0x794C_7630
 """overlayfs: believed where it is `/`, as in a container. Elsewhere somebody may write
@@ -204,13 +209,13 @@ class _Walk:
         seen = os.lstat(path)
         kind = mode_bits.S_IFMT(seen.st_mode)
         if kind == mode_bits.S_IFLNK:
-            self._believe(folder, seen.st_dev)
+            self._believe(folder, seen)
             target = self._target(path, links)
             above, name = os.path.split(target)
             if name in ("", ".", ".."):
                 return self._watched_folder(self._way(folder, target, links))
             return self._watch(self._way(folder, above, links), name, links)
-        self._believe(path, seen.st_dev)
+        self._believe(path, seen)
         if kind == mode_bits.S_IFDIR:
             return self._watched_folder(path)
         # What is written to a FIFO or a device moves no time, or tells nothing.
@@ -220,9 +225,10 @@ class _Walk:
         # In place of the mask for a file: what its files do does not move it.
         self._add(path, FOLDER | _ONLY_FOLDER, replace=True)
         self._entries.add(path)
-        # While somebody is in it, a folder that is removed tells nothing itself;
-        # the one above does, where its entries are watched too.
-        return os.path.dirname(path) in self._entries
+        # While somebody is in it, a folder that is removed tells nothing itself. It
+        # loses its entries first, which tells; without any, the one above does,
+        # where its entries are watched too.
+        return os.path.dirname(path) in self._entries or _has_entries(path)
 
     def _folder(self, path: str) -> str:
         """Give a folder without links, once it and all above it are watched."""
@@ -257,11 +263,11 @@ class _Walk:
         seen = os.lstat(path)
         if mode_bits.S_ISLNK(seen.st_mode):
             self._add(path, ABOVE)
-            self._believe(folder, seen.st_dev)
+            self._believe(folder, seen)
             return self._way(folder, self._target(path, links), links)
         if not mode_bits.S_ISDIR(seen.st_mode):
             raise _Uncovered
-        self._believe(path, seen.st_dev)
+        self._believe(path, seen)
         if not self._passes and not seen.st_mode & mode_bits.S_ISVTX:
             self._add(path, ABOVE)
         self._folders[path] = path
@@ -273,13 +279,16 @@ class _Walk:
             raise _Uncovered
         return os.readlink(path)
 
-    def _believe(self, path: str, device: int) -> None:
+    def _believe(self, path: str, seen: os.stat_result) -> None:
         """Go on only where events of this device can be believed."""
-        believed = self._believed.get(device)
+        believed = self._believed.get(seen.st_dev)
         if believed is None:
             kind = filesystem(path)
             believed = kind in BELIEVED or (kind == OVERLAY and is_root(path))
-            self._believed[device] = believed
+            # A subvolume is deleted with all that is in it, and none of it tells.
+            is_part = kind == _BTRFS and seen.st_ino == _TOP_OF_SUBVOLUME
+            believed = believed and not (is_part and not is_mounted(path))
+            self._believed[seen.st_dev] = believed
         if not believed:
             raise _Uncovered
 
@@ -311,12 +320,27 @@ def is_root(path: str) -> bool:
     return os.stat(folder).st_dev == os.stat("/").st_dev
 
 
+def is_mounted(path: str) -> bool:
+    """Tell whether something is mounted on a folder, given without links."""
+    # As /proc writes them: octal for what would end a field or a line.
+    escaped = os.fsencode(path).replace(b"\\", b"\\134")
+    for each in b" \t\n#":
+        escaped = escaped.replace(bytes([each]), b"\\%03o" % each)
+    with open("/proc/self/mountinfo", "rb") as file:
+        return any(line.split(b" ")[4] == escaped for line in file)
+
+
 def filesystem(path: str) -> int:
     """Give `f_type` of statfs; 0 where it cannot be told."""
     buffer = (ctypes.c_long * 64)()
     if _libc.statfs(os.fsencode(path), buffer) != 0:
         return 0
     return buffer[0] & 0xFFFF_FFFF
+
+
+def _has_entries(path: str) -> bool:
+    with os.scandir(path) as entries:
+        return next(entries, None) is not None
 
 
 def _joined(folder: str, name: str) -> str:

@@ -93,7 +93,7 @@ def untold(tree: Tree, name: str) -> str | None:
     seen = snapshot.take(tree.watched)
     fence = armed(present(seen))
     try:
-        assert fence.rest == {str(tree.w / "folder")}
+        assert fence.rest == {str(tree.w / "empty")}
         assert fence.is_quiet()
         getattr(tree, name)()
         rest = tuple(
@@ -236,18 +236,45 @@ def test_overlay_that_is_not_the_root(
 
 
 def test_folder_that_somebody_is_in(tmp_path: Path) -> None:
-    """It tells nothing when it is removed: it is covered by the one above, or not."""
-    (tmp_path / "above/empty").mkdir(parents=True)
-    alone = armed([str(tmp_path / "above/empty")])
-    assert alone.rest == {str(tmp_path / "above/empty")}
-    both = armed([str(tmp_path / "above/empty"), str(tmp_path / "above")])
-    assert both.rest == {str(tmp_path / "above")}
-    inside = os.open(tmp_path / "above/empty", os.O_RDONLY)
-    (tmp_path / "above/empty").rmdir()
+    """Where it tells nothing when it is removed, the one above does, or stats do."""
+    above = tmp_path / "above"
+    for each in (above / "empty", above / "full"):
+        each.mkdir(parents=True)
+    (above / "full/entry").write_text("")
+    alone = armed([str(above / "empty")])
+    assert alone.rest == {str(above / "empty")}
+    full = armed([str(above / "full")])
+    both = armed([str(above / "empty"), str(above)])
+    assert not full.rest | both.rest
+    inside = [os.open(above / name, os.O_RDONLY) for name in ("empty", "full")]
+    (above / "empty").rmdir()
     assert alone.is_quiet(), "else it could be covered"
     assert not both.is_quiet()
-    os.close(inside)
-    for fence in (alone, both):
+    shutil.rmtree(above / "full")
+    assert not full.is_quiet()
+    for descriptor in inside:
+        os.close(descriptor)
+    for fence in (alone, full, both):
+        instances.close(fence.descriptor)
+
+
+def test_subvolume(tmp_path: Path) -> None:
+    """It is deleted with all that is in it, and nothing tells; not where mounted."""
+    with mounted("btrfs", tmp_path) as top:
+        inner, place = top / "inner", tmp_path / "a place"
+        subprocess.run(
+            ["btrfs", "subvolume", "create", inner], check=True, capture_output=True
+        )
+        file = inner / "file"
+        file.write_text("")
+        place.mkdir()
+        fence = armed([str(file), str(inner)])
+        assert fence.rest == {str(file), str(inner)}
+        instances.close(fence.descriptor)
+        subprocess.run(["mount", "--bind", inner, place], check=True)
+        fence = armed([str(place / "file")])
+        subprocess.run(["umount", "--lazy", place], check=True)
+        assert not fence.rest
         instances.close(fence.descriptor)
 
 

@@ -29,6 +29,7 @@ class Tree:
             "folder",
             "folder/inner",
             "folder/inner/entry",
+            "empty",
             "sub/deep/file",
             "link",
             "way/deep/other",
@@ -37,17 +38,20 @@ class Tree:
         )
         self.watched = [str(self.w / name) for name in names]
         self._written = 0
+        self._inside: list[int] = []
         self.w.mkdir(parents=True, exist_ok=True)
         self.mend()
         self._open = os.open(self.w / "held", os.O_RDWR | os.O_CREAT)
 
     def mend(self) -> None:
         """Put back whatever a change took away."""
+        self._leave()
         self._away("w.away", "w")
         for name in (
             "",
             "folder",
             "folder/inner",
+            "empty",
             "sub",
             "sub/deep",
             "sub2",
@@ -81,6 +85,7 @@ class Tree:
     def close(self) -> None:
         """Close what is held open."""
         os.close(self._open)
+        self._leave()
 
     # ------------------------------------------------------------ what can happen
 
@@ -242,7 +247,27 @@ class Tree:
         """The whole workspace is renamed."""
         self.w.rename(self.base / "w.away")
 
+    def remove_folder(self) -> None:
+        """A watched folder goes, and another comes, while somebody is in it."""
+        self._enter("folder", "folder/inner")
+        shutil.rmtree(self.w / "folder")
+        (self.w / "folder/inner").mkdir(parents=True)
+
+    def remove_empty(self) -> None:
+        """The same for one that has no entries, which tells nothing."""
+        self._enter("empty")
+        (self.w / "empty").rmdir()
+        (self.w / "empty").mkdir()
+
     # ------------------------------------------------------------ within
+
+    def _enter(self, *names: str) -> None:
+        for name in names:
+            self._inside.append(os.open(self.w / name, os.O_RDONLY))
+
+    def _leave(self) -> None:
+        while self._inside:
+            os.close(self._inside.pop())
 
     def _number(self) -> int:
         self._written += 1
