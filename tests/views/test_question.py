@@ -15,6 +15,7 @@ from tests.views.conftest import Chat, Clock, Line, Lines, MadeUp, settled
 pytestmark = pytest.mark.parametrize("anyio_backend", ["asyncio"])
 
 SIZE = (60, 24)
+ASKING = "-asking"
 composers = pytest.mark.parametrize("composer", [Line, Lines])
 
 
@@ -30,9 +31,10 @@ async def test_y_allows_what_was_shown(clock: Clock, composer: type) -> None:
         await pilot.press("y")
         await settled(pilot)
         assert inquiry.allowed == [b"export A=1\n"]
-        assert not app.view.is_asking
+        assert not app.view.has_class(ASKING)
         assert app.draft == ""
-    assert [said.reason for said in app.said if hasattr(said, "subject")] == [None]
+    answers = [said for said in app.said if isinstance(said, QuestionView.Answered)]
+    assert [answer.reason for answer in answers] == [None]
 
 
 @composers
@@ -49,12 +51,12 @@ async def test_put_away(clock: Clock, composer: type, key: str) -> None:
         inquiry.content = b"export B=1\n"
         app.view.check()
         await settled(pilot)
-        assert not app.view.is_asking
+        assert not app.view.has_class(ASKING)
         await pilot.press("y")
         assert app.draft == "y"
         app.view.open("/w")
         await settled(pilot)
-        assert app.view.is_asking
+        assert app.view.has_class(ASKING)
     assert inquiry.allowed == []
 
 
@@ -76,7 +78,7 @@ async def test_letters_are_held_back_and_a_draft_types(
         clock.now += QUIET_S
         await pilot.press("y", "escape")
         assert app.draft == "1yny"
-        assert app.view.is_asking
+        assert app.view.has_class(ASKING)
     assert inquiry.allowed == []
 
 
@@ -91,7 +93,7 @@ async def test_paste_is_a_draft(clock: Clock, composer: type) -> None:
         app.post_message(events.Paste("y"))
         await settled(pilot)
         assert app.draft == "y"
-        assert app.view.is_asking
+        assert app.view.has_class(ASKING)
     assert inquiry.allowed == []
 
 
@@ -104,7 +106,7 @@ async def test_key_that_was_on_its_way(clock: Clock) -> None:
         clock.now += QUIET_S - 0.01
         await pilot.press("y", "n")
         await settled(pilot)
-        assert app.view.is_asking
+        assert app.view.has_class(ASKING)
     assert inquiry.allowed == []
 
 
@@ -194,7 +196,7 @@ async def test_nothing_to_ask(clock: Clock, state: State) -> None:
     app = Chat(inquiry, clock, Line)
     async with app.run_test(size=SIZE) as pilot:
         await settled(pilot)
-        assert not app.view.is_asking
+        assert not app.view.has_class(ASKING)
         await pilot.press("y", "n", "h")
         assert app.draft == "ynh"
     assert inquiry.allowed == []
@@ -214,7 +216,7 @@ async def test_file_changes_while_its_question_stands(clock: Clock) -> None:
         inquiry.state = State.ALLOWED
         await app.view._notice()
         await settled(pilot)
-        assert not app.view.is_asking
+        assert not app.view.has_class(ASKING)
 
 
 async def test_workspace_vanishes(clock: Clock) -> None:
@@ -226,7 +228,7 @@ async def test_workspace_vanishes(clock: Clock) -> None:
         inquiry.is_gone = True
         app.view.check()
         await settled(pilot)
-        assert not app.view.is_asking
+        assert not app.view.has_class(ASKING)
         app.view.open(None)
         await settled(pilot)
     last = app.said[-1]
@@ -260,7 +262,7 @@ async def test_program_without_a_composer(clock: Clock) -> None:
         clock.now += QUIET_S
         await pilot.press("y")
         await settled(pilot)
-        assert not app.view.is_asking
+        assert not app.view.has_class(ASKING)
         await pilot.press("f")
         assert app.counted == 1
     assert app.inquiry.allowed == [b"export A=1\n"]
