@@ -11,6 +11,7 @@ import click
 from envwatch import __version__
 
 COMMANDS = {
+    "ask": "Show a blocked file and what changed in it, and ask whether to allow it.",
     "completion": "Print the script that completes `envwatch` in a shell.",
     "demo": "Show the main job with the real direnv and 20 real kernels.",
     "doctor": "Check what envwatch needs here, with a remedy for each finding.",
