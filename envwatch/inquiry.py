@@ -108,6 +108,8 @@ class Inquiry:
         """
         root = subject.root
         folder = os.path.dirname(root)  # noqa: PTH120 - bytes that are no UTF-8 stay
+        if not subject.is_asked:
+            raise NotAllowed(f"{root} was not shown in full")
         if read(root) != subject.content:
             raise NotAllowed(f"{root} has changed since it was shown")
         try:
@@ -208,13 +210,15 @@ def read(path: str) -> bytes | None:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return None
-    with open(descriptor, "rb") as file:  # noqa: PTH123 - a descriptor
+    try:
         if not mode_bits.S_ISREG(os.fstat(descriptor).st_mode):
             return None
-        try:
+        with open(descriptor, "rb", closefd=False) as file:  # noqa: PTH123 - it has no path
             return file.read(MAX_BYTES + 1)
-        except OSError:
-            return None
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)
 
 
 def _unreadable(workspace: state.Workspace, note: str) -> state.Workspace:
