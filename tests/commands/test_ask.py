@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tests.conftest import OLDER
-from tests.support.daemons import until
 from tests.support.persons import Person
 from tests.support.planted import exports
 from tests.support.terminals import Terminal
@@ -283,19 +282,3 @@ def test_signals(
     assert terminal.wait() == expected
     assert terminal.is_as_before()
     assert code(person) == 10
-
-
-@one_version
-def test_stopped_and_gone_on(person: Person, opened: Open) -> None:
-    """Ctrl-Z gives the terminal back; when it goes on, it can be answered."""
-    person.world.envrc("w", exports("A"), allow=False)
-    terminal = opened("w")
-    terminal.see(HINT)
-    terminal.process.send_signal(signal.SIGTSTP)
-    until("the terminal is given back", terminal.is_as_before)
-    terminal.process.send_signal(signal.SIGCONT)
-    until("it is taken again", lambda: not terminal.is_as_before())
-    terminal._from -= len(HINT)
-    terminal.answer("y")
-    assert terminal.wait() == 0
-    assert terminal.is_as_before()

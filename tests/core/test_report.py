@@ -64,6 +64,7 @@ def test_it_is_the_object_of_the_protocol(play: Make) -> None:
     assert inner["fences"] - modes == status["fences"].keys()
     (each,) = status["workspaces"]
     states = {"idle", "running", "dirty"}
+    states |= {"allowed", "blocked", "denied", "none"}
     assert inner["workspaces"] - states == each.keys() | each["last"].keys()
 
 
@@ -117,6 +118,32 @@ def test_a_state_follows_what_runs(play: Make) -> None:
     p.compare(same=True)
     assert workspace(p)["state"] == "idle"
     assert told(p)["evaluations"] == 2
+
+
+@pytest.mark.parametrize(
+    ("outcome", "expected"),
+    [
+        ("loaded", "allowed"),
+        ("failed", "allowed"),
+        ("degraded", "allowed"),
+        ("blocked", "blocked"),
+        ("denied", "denied"),
+        ("absent", "none"),
+        ("timeout", None),
+        ("cancelled", None),
+        ("broken", None),
+    ],
+)
+def test_state_of_the_root_file_is_direnv_s_last_word(
+    play: Make, outcome: str, expected: str | None
+) -> None:
+    """It follows from the outcome alone; nobody is asked, and a bound tells nothing."""
+    p = play()
+    p.attach(1)
+    p.export(1)
+    assert workspace(p)["root_state"] is None
+    p.evaluate(result_of(outcome))
+    assert workspace(p)["root_state"] == expected
 
 
 def test_each_root_file_has_its_own_numbers(play: Make) -> None:
