@@ -213,7 +213,7 @@ def read(path: str) -> bytes | None:
     try:
         if not mode_bits.S_ISREG(os.fstat(descriptor).st_mode):
             return None
-        with open(descriptor, "rb", closefd=False) as file:  # noqa: PTH123 - it has no path
+        with open(descriptor, "rb", closefd=False) as file:
             return file.read(MAX_BYTES + 1)
     except OSError:
         return None

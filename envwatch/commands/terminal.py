@@ -8,7 +8,7 @@ import select
 import signal
 import sys
 import termios
-from collections.abc import Iterator
+from collections.abc import Generator
 from types import FrameType, TracebackType
 from typing import Self
 
@@ -134,7 +134,7 @@ class Terminal:
 
 
 @contextlib.contextmanager
-def _held(*numbers: int) -> Iterator[None]:
+def _held(*numbers: int) -> Generator[None, None, None]:
     """Let signals wait while the terminal is put back."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
     try:

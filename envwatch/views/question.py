@@ -32,9 +32,10 @@ from textual.errors import NoWidget
 from textual.message import Message
 from textual.widgets import Static
 
-from envwatch.core.exhibit import Kind, Line, escaped, folded
+from envwatch.core.exhibit import Line, folded
 from envwatch.core.question import Action, AllowQuestion, Subject
 from envwatch.inquiry import Found, Inquiry, NotAllowed
+from envwatch.views.painting import head, page, plain
 from kernel_client.errors import DirenvError
 
 Clock = Callable[[events.Event | None], float]
@@ -43,14 +44,6 @@ Clock = Callable[[events.Event | None], float]
 LOOK_EVERY_S = 0.5
 """While a question stands: so long a change of the file may go unnoticed on the
 screen. The answer to what stood there then is void anyway."""
-
-_STYLES = {
-    Kind.SAME: "",
-    Kind.ADDED: "$text-success",
-    Kind.REMOVED: "$text-error",
-    Kind.PLACE: "dim",
-}
-_ESCAPE_STYLE = "reverse"
 
 
 def clock(event: events.Event | None) -> float:
@@ -206,7 +199,7 @@ class QuestionView(Vertical):
         self._lines = tuple(
             part for line in subject.exhibit.lines for part in folded(line, width)
         )
-        self._page.update(Content("\n").join(map(_content, self._lines)))
+        self._page.update(page(self._lines))
         self.call_after_refresh(self.read)
 
     # -------------------------------------------------------------- looking
@@ -240,7 +233,7 @@ class QuestionView(Vertical):
                 await asyncio.to_thread(self._inquiry.allow, subject)
             except NotAllowed as error:
                 reason = str(error)
-        self._note = "" if reason is None else _plain(reason)
+        self._note = "" if reason is None else plain(reason)
         self.post_message(self.Answered(subject, reason))
         if self.folder is not None:
             await self._look(self.folder)
@@ -258,9 +251,7 @@ class QuestionView(Vertical):
             self._lines = ()
             self._page.update("")
             return
-        said = f"{_plain(subject.root)} is {subject.state}"
-        rows = [self._note, said, subject.origin, *_names(subject)]
-        self._head.update(Content("\n".join(row for row in rows if row)))
+        self._head.update(head(subject, self._note))
         self._body.scroll_home(animate=False)
         self._paint_foot()
         self.fold()
@@ -340,22 +331,3 @@ def _name(event: events.Key) -> str:
     if event.character is not None and event.is_printable and not is_chord:
         return event.character
     return event.key if len(event.key) > 1 else f"<{event.key}>"
-
-
-def _content(line: Line) -> Content:
-    style = _STYLES[line.kind]
-    parts: list[str | tuple[str, str]] = [(line.kind.value, style)]
-    for text, is_escape in line.pieces:
-        parts.append((text, f"{style} {_ESCAPE_STYLE}" if is_escape else style))
-    return Content.assemble(*parts)
-
-
-def _names(subject: Subject) -> list[str]:
-    if not subject.names:
-        return []
-    return [f"it names: {', '.join(map(_plain, subject.names))}"]
-
-
-def _plain(text: str) -> str:
-    raw = text.encode("utf-8", "surrogateescape")
-    return "".join(piece.text for piece in escaped(raw))

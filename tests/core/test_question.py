@@ -98,10 +98,11 @@ def test_not_shown_in_full() -> None:
     """`y` waits for the last line; `n` does not."""
     what = subject()
     question = asked(what, in_full=False)
-    assert not question.is_ready
+    ready = [question.is_ready]
     assert question.key("y", 1.0, is_empty=True) is Action.HOLD
     question.shown(what, 1.5, in_full=True)
-    assert question.is_ready
+    ready.append(question.is_ready)
+    assert ready == [False, True]
     assert question.key("y", 2.0, is_empty=True) is Action.ALLOW
     assert asked(in_full=False).key("n", 1.0, is_empty=True) is Action.AWAY
 
