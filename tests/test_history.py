@@ -89,9 +89,9 @@ def test_renamed_since(world: World) -> None:
     repository = Repository(world)
     body = "".join(f"export A{number}=1\n" for number in range(20))
     repository.commit(body, "env.sh")
-    repository.git("mv", "env.sh", ".envrc")
-    repository.git("commit", "-qm", "x")
+    world.write("w/.envrc", body)
     world.allow("w")
+    repository.git("mv", "-f", "env.sh", ".envrc")
     repository.commit(body + "B=1\n")
     assert repository.allowed().content == body.encode()
 
@@ -122,6 +122,20 @@ def test_the_one_that_was_allowed_last(world: World, repository: Repository) -> 
     os.utime(world.approval("w"), (2, 2))
     repository.commit("C=1\n")
     assert repository.allowed().content == b"B=1\n"
+
+
+def test_the_one_before_where_git_lacks_the_last(
+    world: World, repository: Repository
+) -> None:
+    """The last approval is of a version that was never committed."""
+    os.utime(world.approval("w"), (2, 2))
+    repository.commit("B=1\n")
+    world.allow("w")
+    os.utime(world.approval("w"), (1, 1))
+    world.write("w/.envrc", "C=1\n")
+    world.allow("w")
+    world.write("w/.envrc", "D=1\n")
+    assert repository.allowed().content == FIRST
 
 
 def test_behind_a_link(world: World) -> None:

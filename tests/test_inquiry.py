@@ -191,13 +191,28 @@ def test_allows_what_was_shown(world: World, inquiry: Inquiry, kind: str) -> Non
     assert state(world, name) is State.ALLOWED
 
 
-def test_changed_before_the_answer(world: World, inquiry: Inquiry) -> None:
+def test_changed_before_the_answer(world: World, meddling: Make) -> None:
     """The answer is void, and direnv is not even asked to allow."""
     world.envrc("w", BODY, allow=False)
+    asked_it = world.path("asked")
+    inquiry = meddling(before=f"touch {asked_it}")
     subject = asked(world, inquiry)
     world.write("w/.envrc", EVIL)
     with pytest.raises(NotAllowed, match="has changed since it was shown"):
         inquiry.allow(subject)
+    assert approvals(world) == set()
+    assert not asked_it.exists()
+
+
+def test_another_approval_comes_with_it(world: World, meddling: Make) -> None:
+    """Beside the right one an approval of something else: both are taken back."""
+    root = world.envrc("w", BODY, allow=False)
+    keep = world.write("keep", BODY)
+    inquiry = meddling(
+        before=f"echo evil >{root}; {world.direnv} allow {root}; cp {keep} {root}"
+    )
+    with pytest.raises(NotAllowed):
+        inquiry.allow(asked(world, inquiry))
     assert approvals(world) == set()
 
 

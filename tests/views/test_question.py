@@ -94,6 +94,10 @@ async def test_paste_is_a_draft(clock: Clock, composer: type) -> None:
         await settled(pilot)
         assert app.draft == "y"
         assert app.view.has_class(ASKING)
+        # Right behind it, whatever the composer has made of it.
+        app.composer.clear()
+        await pilot.press("y")
+        assert app.draft == "y"
     assert inquiry.allowed == []
 
 
@@ -280,3 +284,21 @@ async def test_what_is_on_the_screen(clock: Clock) -> None:
     assert "\\xff<" in text
     assert "[red]x[/red]" in text
     assert "other.env" in text
+
+
+async def test_key_that_comes_up_from_the_composer(clock: Clock) -> None:
+    """What a draft had first is not offered once more as if there were none."""
+
+    class Both(QuestionFirst, Chat):
+        pass
+
+    app = Both(MadeUp(), clock, Line)
+    async with app.run_test(size=SIZE) as pilot:
+        await settled(pilot)
+        clock.now += QUIET_S
+        await pilot.press("1")
+        clock.now += 2 * QUIET_S
+        await pilot.press("escape")
+        await settled(pilot)
+        assert app.draft == "1"
+        assert app.view.has_class(ASKING)
