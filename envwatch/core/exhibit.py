@@ -85,6 +85,9 @@ def exhibit(content: bytes, allowed: bytes | None = None) -> Exhibit:
         lines = _difference(allowed, content)
         if lines is not None:
             return Exhibit(lines, is_whole=False)
+    if not content:
+        # A view can tell that it was shown, and so can a person.
+        return Exhibit((Line(Kind.PLACE, (Piece("@ an empty file @@"),)),))
     return Exhibit(tuple(_lines(Kind.SAME, content)))
 
 

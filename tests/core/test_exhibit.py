@@ -69,7 +69,7 @@ def test_whole_file() -> None:
         " +B",
         " @@ x  (no newline at the end)",
     ]
-    assert texts(b"") == []
+    assert texts(b"") == ["@@ an empty file @@"]
 
 
 def test_difference() -> None:

@@ -81,8 +81,11 @@ class Lines(QuestionFirst, TextArea):
 class Chat(App[None]):
     """The program that the question is embedded in."""
 
-    def __init__(self, inquiry: Inquiry, clock: Clock, composer: type) -> None:
+    def __init__(
+        self, inquiry: Inquiry, clock: Clock, composer: type, folder: str = "/w"
+    ) -> None:
         super().__init__()
+        self.folder = folder
         self.view = QuestionView(inquiry, clock=clock)
         self.composer: Line | Lines = composer(id="composer")
         self.said: list[object] = []
@@ -95,7 +98,7 @@ class Chat(App[None]):
     def on_mount(self) -> None:
         """Ask as the view opens."""
         self.composer.focus()
-        self.view.open("/w")
+        self.view.open(self.folder)
 
     def on_question_view_answered(self, said: QuestionView.Answered) -> None:
         """Keep what came of an answer."""

@@ -8,8 +8,10 @@ from textual.app import App, ComposeResult
 from textual.binding import Binding
 
 from envwatch.core.question import QUIET_S
+from envwatch.inquiry import Inquiry
 from envwatch.state import State
 from envwatch.views.question import QuestionFirst, QuestionView
+from tests.support.worlds import World
 from tests.views.conftest import Chat, Clock, Line, Lines, MadeUp, settled
 
 pytestmark = pytest.mark.parametrize("anyio_backend", ["asyncio"])
@@ -241,6 +243,32 @@ async def test_workspace_vanishes(clock: Clock) -> None:
     assert "gone" in last.reason
 
 
+async def test_with_the_real_direnv(clock: Clock, world: World) -> None:
+    """Blocked, shown, edited, void, shown again, allowed; denied is not asked."""
+    world.envrc("w", "export A=1\n", allow=False)
+    inquiry = Inquiry(world.direnv, world.environ)
+    app = Chat(inquiry, clock, Line, str(world.path("w")))
+    async with app.run_test(size=(100, 30)) as pilot:
+        await settled(pilot)
+        clock.now += QUIET_S
+        world.write("w/.envrc", "")
+        await pilot.press("y")
+        await settled(pilot)
+        assert not (world.data / "allow").exists()
+        assert app.view.has_class(ASKING)
+        clock.now += QUIET_S
+        await pilot.press("y")
+        await settled(pilot)
+        assert world.approval("w").exists()
+        assert not app.view.has_class(ASKING)
+        if world.is_newer:
+            world.deny("w")
+            app.view.open(str(world.path("w")))
+            await settled(pilot)
+            assert not app.view.has_class(ASKING)
+    assert len(list((world.data / "allow").iterdir())) == (not world.is_newer)
+
+
 async def test_program_without_a_composer(clock: Clock) -> None:
     """The question gets keys before the program's own bindings do."""
 
@@ -290,7 +318,11 @@ async def test_key_that_comes_up_from_the_composer(clock: Clock) -> None:
     """What a draft had first is not offered once more as if there were none."""
 
     class Both(QuestionFirst, Chat):
-        pass
+        BINDINGS = [Binding("escape", "count")]  # noqa: RUF012
+        counted = 0
+
+        def action_count(self) -> None:
+            self.counted += 1
 
     app = Both(MadeUp(), clock, Line)
     async with app.run_test(size=SIZE) as pilot:
@@ -301,4 +333,5 @@ async def test_key_that_comes_up_from_the_composer(clock: Clock) -> None:
         await pilot.press("escape")
         await settled(pilot)
         assert app.draft == "1"
+        assert app.counted == 1
         assert app.view.has_class(ASKING)
