@@ -135,7 +135,7 @@ class Conversation:
         return self._look()
 
     def _show(self, subject: Subject, workspace: Workspace) -> None:
-        width = max(20, shutil.get_terminal_size().columns)
+        width = shutil.get_terminal_size().columns
         _say(["", f"{plain(subject.root)} is {SAID[workspace.state]}"])
         _say([*map(plain, workspace.notes), subject.origin, *_names(subject)])
         for line in painted(subject.exhibit, width, has_colour=self._has_colour):

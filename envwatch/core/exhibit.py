@@ -153,7 +153,9 @@ def _escape(letter: str) -> str:
 
 
 def _cells(letter: str) -> int:
-    return 2 if unicodedata.east_asian_width(letter) in "WF" else 1
+    # Ambiguous ones take two cells in some terminals: a line may be folded early,
+    # but never by the terminal itself, which would put no sign before the rest.
+    return 2 if unicodedata.east_asian_width(letter) in "WFA" else 1
 
 
 def _refused(reason: str) -> Exhibit:

@@ -146,3 +146,5 @@ def test_wide_characters_take_two_cells() -> None:
     """Nothing is pushed over the edge by them."""
     (line,) = exhibit("漢漢漢漢\n".encode()).lines
     assert [part.text for part in folded(line, 6)] == [" 漢漢\\", " 漢漢"]
+    (line,) = exhibit("§§§§\n".encode()).lines
+    assert [part.text for part in folded(line, 6)] == [" §§\\", " §§"]
