@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from kernel_client.settings import Settings
+    from kernel_client.tally import Tally
 
 CLIENT = "kernel_client/0.1.0"
 
@@ -79,7 +80,7 @@ class Link:
 
     `on_fence` takes each `fence` frame with its descriptor as they come; without
     it the sidecar is told that this kernel can take none. `fences` tells whether
-    the sidecar can give any.
+    the sidecar can give any. A `tally` that is put here goes along with what is sent.
     """
 
     def __init__(
@@ -96,6 +97,7 @@ class Link:
         self._poll = select.poll()
         self._poll.register(connection, select.POLLIN)
         self._number = 0
+        self.tally: Tally | None = None
         self._on_fence = on_fence
         self._descriptors: list[int] = []
         can = () if on_fence is None else (messages.FENCE,)
@@ -127,6 +129,8 @@ class Link:
         """Send a whole frame; raises SidecarError when it cannot be delivered."""
         import select
 
+        if self.tally is not None:
+            frame = self.tally.join(frame)
         data = memoryview(wire.encode(frame))
         deadline = time.monotonic() + SILENCE_S
         writable = None

@@ -55,12 +55,15 @@ def status(hub: Hub, now: float) -> dict[str, Any]:
                 "root_state": _root_state(workspace.last),
                 "fences": hub.fences.of_root(root),
                 "kept": hub.answers.diffs.of_root(root),
+                "answered": hub.counts.of_root(root),
                 "last": _last(workspace.last, now),
             }
             for root, workspace in sorted(hub.schedule.workspaces.items())
         ],
         "evaluations": hub.schedule.started,
         "kept_bytes": hub.answers.diffs.size,
+        "answered": dict(hub.counts.total),
+        "frames": {"received": hub.counts.received, "sent": hub.counts.sent},
     }
 
 
@@ -77,4 +80,5 @@ def _last(last: Last | None, now: float) -> dict[str, Any] | None:
         "seconds": round(last.seconds, 4),
         "ago_s": round(now - last.ended, 3),
         "served": last.served,
+        "shared_by": last.shared_by,
     }

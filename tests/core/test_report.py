@@ -62,10 +62,13 @@ def test_it_is_the_object_of_the_protocol(play: Make) -> None:
     assert inner["watching"] - states == status["watching"].keys()
     modes = {"auto", "always", "off"}
     assert inner["fences"] - modes == status["fences"].keys()
+    assert inner["answered"] == status["answered"].keys()
+    assert inner["frames"] == status["frames"].keys()
     (each,) = status["workspaces"]
     states = {"idle", "running", "dirty"}
     states |= {"allowed", "blocked", "denied", "none"}
     assert inner["workspaces"] - states == each.keys() | each["last"].keys()
+    assert each["answered"].keys() == status["answered"].keys()
 
 
 def test_a_new_sidecar_has_nothing_to_tell(play: Make) -> None:
@@ -174,7 +177,7 @@ def test_each_root_file_has_its_own_numbers(play: Make) -> None:
 
 
 def test_the_last_run_is_told_with_those_it_served(play: Make) -> None:
-    """A kernel that is given a kept diff later was not served by the run."""
+    """A kernel that is given a kept diff later shares it, but did not wait for it."""
     p = play()
     p.attach(1, 2, 3)
     p.load(1, 2)
@@ -187,6 +190,7 @@ def test_the_last_run_is_told_with_those_it_served(play: Make) -> None:
         "seconds": 0.1,
         "ago_s": 1.0,
         "served": 2,
+        "shared_by": 3,
     }
     assert workspace(p)["kernels"] == 3
 
