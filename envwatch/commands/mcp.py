@@ -22,9 +22,9 @@ import click
 
 from envwatch import servers
 from envwatch.commands.arguments import Folder
-from envwatch.commands.text import plain
 from envwatch.errors import BadFile, EnvwatchError, NotWritten, Temporary
 from envwatch.servers import Row, State
+from envwatch.text import plain
 from kernel_client import wrapping
 
 MAX_BYTES = 16 * 1024 * 1024

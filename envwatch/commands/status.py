@@ -30,9 +30,9 @@ import click
 from envwatch import state
 from envwatch.commands import arguments, sidecars
 from envwatch.commands.programs import direnv_of
-from envwatch.commands.text import duration, plain
 from envwatch.errors import EnvwatchError
 from envwatch.state import State, Workspace
+from envwatch.text import duration, plain
 from kernel_client import direnv as program, messages
 from kernel_client.settings import Settings
 from kernel_client.sidecar import socket_path

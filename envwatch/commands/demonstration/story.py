@@ -12,8 +12,8 @@ from envwatch.commands import sidecars
 from envwatch.commands.demonstration.kernel import digest
 from envwatch.commands.demonstration.kernels import Kernel, asked
 from envwatch.commands.demonstration.stage import Stage
-from envwatch.commands.text import duration
 from envwatch.core.workspace import FIRST_DELAY_S
+from envwatch.text import duration
 
 KERNELS = 20
 _REFRESHES = 10_000
