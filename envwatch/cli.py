@@ -23,6 +23,7 @@ COMMANDS = {
     "serve": "Run the sidecar in the foreground.",
     "status": "Tell what state a workspace and the sidecar are in.",
     "stop": "End the sidecar and wait until it is gone.",
+    "top": "Watch the sidecar: workspaces, kernels, evaluations, as they are now.",
 }
 """Every command with its one line of help, so that `--help` imports none of them."""
 
