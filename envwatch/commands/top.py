@@ -16,9 +16,11 @@ import click
 
 from envwatch import state
 from envwatch.commands import sidecars
+from envwatch.commands.programs import direnv_of
 from envwatch.errors import NoSidecar, Unavailable
+from envwatch.inquiry import Inquiry
 from envwatch.views import overview
-from kernel_client import messages, sidecar
+from kernel_client import direnv as program, messages, sidecar
 from kernel_client.errors import SidecarError
 from kernel_client.settings import Settings
 
@@ -31,7 +33,7 @@ INSTALL = "pip install 'envwatch[tui]'"
 def command(*, once: bool) -> None:
     """Watch the sidecar: workspaces, kernels, evaluations, and who answered.
 
-    Keys: r reloads the chosen workspace, q leaves.
+    Keys: r reloads the chosen workspace, a asks whether a blocked one may load, q leaves.
     """
     base = state.base(os.environ)
     if once:
@@ -49,6 +51,7 @@ def command(*, once: bool) -> None:
     Top(
         connect=lambda: sidecar.connect(settings, base, None),
         start=lambda: start(settings, base),
+        inquire=lambda: inquiry(settings, base),
         home=base.get("HOME", ""),
     ).run()
 
@@ -76,6 +79,18 @@ def start(settings: Settings, base: Mapping[str, str]) -> str:
     except SidecarError as error:
         raise NoSidecar(str(error)) from None
     return "a sidecar is being started"
+
+
+def inquiry(settings: Settings, base: Mapping[str, str]) -> Inquiry:
+    """Find the direnv that a kernel here would run.
+
+    Raises:
+        EnvwatchError: there is none.
+        DirenvError: it gives no answer.
+    """
+    direnv = direnv_of(base)
+    version = program.version(direnv, base, limit_s=settings.check_s)
+    return Inquiry(direnv, base, version=version)
 
 
 def _print(base: Mapping[str, str]) -> None:

@@ -16,6 +16,7 @@ from textual.widgets.option_list import Option
 from envwatch.errors import EnvwatchError
 from envwatch.text import plain
 from envwatch.views import overview
+from envwatch.views.asking import Asking, Inquire
 from envwatch.views.feed import EVERY_S, Feed, Heard, Lost, Reloaded, Told
 from envwatch.views.theme import TERMINAL
 from kernel_client.sidecar import Link
@@ -36,7 +37,8 @@ class Top(App[None]):
     """Workspaces, kernels and evaluations of one sidecar, as they are now.
 
     `connect` gives a connection, or raises `SidecarError`; `start` starts a sidecar
-    and says so, or raises `EnvwatchError`; `home` is written `~`.
+    and says so, or raises `EnvwatchError`; `inquire` finds the direnv that a question
+    is put to; `home` is written `~`.
     """
 
     TITLE = "envwatch top"
@@ -59,10 +61,11 @@ class Top(App[None]):
     #said { text-style: bold; }
     Footer .footer-key--key { text-style: bold; }
     """
-    VERTICAL_BREAKPOINTS: ClassVar = [(0, "-low"), (18, "-high")]
+    VERTICAL_BREAKPOINTS = [(0, "-low"), (18, "-high")]  # noqa: RUF012 - as App has it
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("r", "reload", "reload"),
         Binding("s", "start", "start a sidecar"),
+        Binding("a", "ask", "ask whether it may load"),
         Binding("q", "quit", "leave"),
     ]
 
@@ -71,6 +74,7 @@ class Top(App[None]):
         *,
         connect: Callable[[], Link],
         start: Callable[[], str],
+        inquire: Inquire,
         home: str = "",
         every_s: float = EVERY_S,
     ) -> None:
@@ -78,6 +82,7 @@ class Top(App[None]):
         super().__init__(ansi_color=True)
         self._feed = Feed(connect, self._hear, every_s=every_s)
         self._start = start
+        self._inquire = inquire
         self._home = home
         self._pace = overview.Pace()
         self._status: dict[str, Any] | None = None
@@ -240,6 +245,8 @@ class Top(App[None]):
         """Offer a key only where it does something."""
         if action == "reload":
             return self._status is not None and self._chosen is not None
+        if action == "ask":
+            return self._is_blocked
         if action == "start":
             return self._lost is not None and self._lost.is_absent
         return True
@@ -248,6 +255,22 @@ class Top(App[None]):
         """Have every kernel load the chosen workspace again."""
         if self._chosen is not None:
             self._feed.reload(self._chosen)
+
+    @property
+    def _is_blocked(self) -> bool:
+        """Whether what kernels were told last of the chosen workspace is `blocked`."""
+        if self._status is None:
+            return False
+        found = overview.rows(self._status)
+        return any(row.is_blocked for row in found if row.root == self._chosen)
+
+    async def action_ask(self) -> None:
+        """Put the question of the chosen workspace to the person."""
+        if self._chosen is not None:
+            await self.push_screen(Asking(self._chosen, self._inquire), self._asked)
+
+    def _asked(self, text: str | None) -> None:
+        self.say(text or "")
 
     def action_start(self) -> None:
         """Start a sidecar; the feed finds it."""

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from envwatch.errors import NoSidecar
+from envwatch.inquiry import Inquiry
 from envwatch.views.top import Top
 from kernel_client import Settings, sidecar
 from tests.conftest import NEWER
@@ -57,6 +58,7 @@ def viewed(world: World, socket: Path, **changes: Any) -> Top:
     given: dict[str, Any] = {
         "connect": lambda: sidecar.connect(settings, world.environ, None),
         "start": lambda: "a sidecar is being started",
+        "inquire": lambda: Inquiry("/direnv", {}),
         "home": str(world.top),
         "every_s": 0.05,
         **changes,
@@ -134,7 +136,7 @@ async def test_frames_per_second_are_those_of_others(
     async with viewed(world, daemon.socket).run_test(size=SIZE) as pilot:
         await see(pilot, "frames      0.0 in and 0.0 out per second")
         kernel.tell(
-            "[kernel_client.reload() for _ in range(300)]; answer = 1",
+            "[kernel_client.reload() for _ in range(60)]; answer = 1",
         )
         await see(pilot, "per second", gone=("0.0 in", "0.0 out"))
         assert kernel.answer() == 1
