@@ -128,6 +128,9 @@ class Top(App[None]):
                 self._write("#heading", overview.heading(status, frames))
                 self._write("#problems", overview.problems(status))
             case Lost() as lost:
+                if self._status is not None:
+                    # It was said of a sidecar that is not there any more.
+                    self.say("")
                 self._lost, self._status = lost, None
                 self._write("#heading", self._without(lost))
                 self._write("#problems", ())

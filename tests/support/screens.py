@@ -40,8 +40,9 @@ def top(world: World, daemon: Daemon) -> str:
             kernel.run("answer = [refresh() for _ in range(40)] and None")
         with viewed(world, daemon) as terminal:
             terminal.see("per second", "> ~/")
-            terminal.type("Down", "Down", "Down")
-            return terminal.see("> ~/site")
+            terminal.type("End")
+            terminal.see("root file   ~/site/.envrc")
+            return terminal.wait(lambda screen: "a ask" not in screen, "its keys")
 
 
 @contextlib.contextmanager

@@ -30,11 +30,13 @@ class Terminal:
     ) -> None:
         # Short: a socket's path has 108 bytes.
         self._folder = Path(tempfile.mkdtemp(prefix="ewt-", dir="/tmp"))
+        self._code = self._folder / "code"
+        noting = ["sh", "-c", '"$@"; echo $? >"$0"', str(self._code), *command]
         self._environ = {**environ, "LC_ALL": "C.UTF-8"}
         try:
             self._call(
                 *("new-session", "-d", "-x", str(columns), "-y", str(lines)),
-                *("-c", str(folder), shlex.join(command), ";"),
+                *("-c", str(folder), shlex.join(noting), ";"),
                 *("set-option", "-g", "remain-on-exit", "on"),
             )
         except BaseException:
@@ -80,10 +82,9 @@ class Terminal:
     @property
     def ended(self) -> int | None:
         """The exit code of the program, or None while it runs."""
-        dead, code = self._call(
-            "display-message", "-p", "#{pane_dead} #{pane_dead_status}"
-        ).split(" ", 1)
-        return int(code) if dead == "1" and code.strip() else None
+        # tmux itself knows it only where it hears of the end before the terminal's.
+        said = self._code.read_text() if self._code.exists() else ""
+        return int(said) if said.endswith("\n") else None
 
     def end(self) -> int:
         """Wait until the program has ended; give its exit code."""
