@@ -23,12 +23,12 @@ from envwatch.commands import arguments
 from envwatch.commands.programs import direnv_of
 from envwatch.commands.status import EXIT_CODES, SAID
 from envwatch.commands.terminal import PASTE, Terminal
-from envwatch.commands.text import plain
 from envwatch.core.exhibit import Exhibit, Kind, Line, folded
 from envwatch.core.question import BLOCKED, Action, AllowQuestion, Subject
 from envwatch.errors import Unavailable
 from envwatch.inquiry import Found, Inquiry, NotAllowed
 from envwatch.state import State, Workspace
+from envwatch.text import plain
 from kernel_client import direnv as program
 from kernel_client.errors import DirenvError
 from kernel_client.settings import Settings

@@ -139,7 +139,9 @@ def details(status: Status, root: str, home: str) -> Iterator[str]:
 def _details(workspace: Status, home: str) -> Iterator[str]:
     yield _line("root file", plain(_from_home(str(workspace["root"]), home)))
     state = str(workspace.get("state"))
-    yield _line("state", _STATES.get(state, plain(state)))
+    said = workspace.get("root_state")
+    by_direnv = "" if said is None else f"{plain(str(said))}; "
+    yield _line("state", by_direnv + _STATES.get(state, plain(state)))
     fences = int(_real(workspace, "fences"))
     yield _line(
         "kernels",

@@ -186,6 +186,10 @@ def test_details() -> None:
         "evaluated   12 s ago in 41 ms: loaded; 1 waited, shared by 3 kernels",
         "refreshes   stats 98 (98 %), record 0, sidecar 2, direnv 0, none 0",
     ]
+    allowed = status(workspace(root_state="allowed", state="running"))
+    assert list(overview.details(allowed, f"{HOME}/w/.envrc", HOME))[1] == (
+        "state       allowed; running: an evaluation is under way"
+    )
     other = list(overview.details(told, "/other/.envrc", HOME))
     assert other[1] == (
         "state       dirty: something changed, one more evaluation follows"
