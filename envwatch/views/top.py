@@ -23,6 +23,7 @@ from kernel_client.sidecar import Link
 
 _HERE, _ELSEWHERE = "> ", "  "
 _SCROLLBAR = 1
+_SOMETIMES = ("reload", "start", "ask")
 
 
 class Came(Message):
@@ -89,6 +90,7 @@ class Top(App[None]):
         self._lost: Lost | None = None
         self._roots: list[str] = []
         self._chosen: str | None = None
+        self._offered: dict[str, bool | None] = {}
 
     def compose(self) -> ComposeResult:
         """Lay out the screen."""
@@ -139,7 +141,7 @@ class Top(App[None]):
                 return
         self._list()
         self._detail()
-        self.refresh_bindings()
+        self._offer()
 
     def _without(self, lost: Lost) -> Iterable[str]:
         yield plain(f"No sidecar: {lost.reason}.")
@@ -228,7 +230,7 @@ class Top(App[None]):
             self._chosen = self._roots[event.option_index]
             self._fill(event.option_list)
             self._detail()
-            self.refresh_bindings()
+            self._offer()
 
     def _detail(self) -> None:
         lines: Iterable[str] = ()
@@ -258,6 +260,13 @@ class Top(App[None]):
         """Have every kernel load the chosen workspace again."""
         if self._chosen is not None:
             self._feed.reload(self._chosen)
+
+    def _offer(self) -> None:
+        """Bring the keys below up to date; only when they differ, as they blink."""
+        offered = {each: self.check_action(each, ()) for each in _SOMETIMES}
+        if offered != self._offered:
+            self._offered = offered
+            self.refresh_bindings()
 
     @property
     def _is_blocked(self) -> bool:

@@ -20,7 +20,9 @@ from tests.support.worlds import World
 
 pytestmark = pytest.mark.parametrize("version", [NEWER], indirect=True)
 
-COLOURS = re.compile(r"\x1b\[[0-9;:]*?(?<![0-9])(3[0-7]|4[0-7]|[34]8|9[0-7]|10[0-7])\b")
+COLOURS = re.compile(
+    r"\x1b\[[0-9;:]*?(?<![0-9])(3[0-7]|4[0-7]|[34]8|9[0-7]|10[0-7])(?=[;:m])"
+)
 """Sequences that set another colour than the terminal's own two."""
 
 
