@@ -1,6 +1,6 @@
 # Everything runs in .venv, and every target that needs it sets it up first.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint types soak bench clean
+.PHONY: help setup demo test lint types soak bench screens clean
 
 help: ## say what there is to make
 	@sed -nE 's/^([a-z]+):[^#]*## (.*)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -26,6 +26,9 @@ soak: setup ## the state machine for thousands of runs
 
 bench: setup ## measure what the hook and the sidecar cost
 	@.venv/bin/python -m bench $(ARGS)
+
+screens: setup ## print the README's screens, captured from the real thing
+	@.venv/bin/python -m tests.support.screens
 
 clean: ## remove what set-up and runs have left here
 	rm -rf .venv .direnvs .hypothesis .coverage .coverage.* htmlcov dist build

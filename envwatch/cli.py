@@ -11,6 +11,7 @@ import click
 from envwatch import __version__
 
 COMMANDS = {
+    "ask": "Show a blocked file and what changed in it, and ask whether to allow it.",
     "completion": "Print the script that completes `envwatch` in a shell.",
     "demo": "Show the main job with the real direnv, 20 kernels and a notebook.",
     "doctor": "Check what envwatch needs here, with a remedy for each finding.",
@@ -22,6 +23,7 @@ COMMANDS = {
     "serve": "Run the sidecar in the foreground.",
     "status": "Tell what state a workspace and the sidecar are in.",
     "stop": "End the sidecar and wait until it is gone.",
+    "top": "Watch the sidecar: workspaces, kernels, evaluations, as they are now.",
 }
 """Every command with its one line of help, so that `--help` imports none of them."""
 

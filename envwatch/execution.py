@@ -35,9 +35,9 @@ from __future__ import annotations
 import os
 import sys
 
-from envwatch.commands.text import plain
 from envwatch.frozen import frozen
 from envwatch.order import USAGE, Order, UsageError, parsed
+from envwatch.text import plain
 from kernel_client import (
     environment as env,
     notice,

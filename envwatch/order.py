@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from envwatch.commands.text import plain
 from envwatch.frozen import Rules
+from envwatch.text import plain
 
 USAGE = """\
 Usage: envwatch exec [OPTIONS] [--] DIR CMD [ARG]...

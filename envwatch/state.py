@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import stat as mode_bits
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set as AbstractSet
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path  # noqa: TID251 - not of the core: it looks at files
@@ -93,15 +93,23 @@ def look(
 
 def was_allowed(root: str, environ: Mapping[str, str]) -> bool:
     """Tell whether the allow store has an entry for this path, of any content."""
+    return next(approvals([root], environ), None) is not None
+
+
+def approvals(paths: Iterable[str], environ: Mapping[str, str]) -> Iterator[str]:
+    """Name the allow store's entries for these paths, of any content."""
     store = allow_store(environ)
+    wanted = {os.fsencode(path) + b"\n" for path in paths}
+    sizes = {len(entry) for entry in wanted}
     if store is None:
-        return False
-    entry = os.fsencode(root) + b"\n"
+        return
     try:
         with os.scandir(store) as entries:
-            return any(_holds(Path(each.path), entry) for each in entries)
+            for each in entries:
+                if _entry(Path(each.path), sizes) in wanted:
+                    yield each.name
     except OSError:
-        return False
+        return
 
 
 def allow_store(environ: Mapping[str, str]) -> Path | None:
@@ -113,11 +121,11 @@ def allow_store(environ: Mapping[str, str]) -> Path | None:
     return Path(home, ".local", "share", "direnv", "allow") if home else None
 
 
-def _holds(path: Path, entry: bytes) -> bool:
+def _entry(path: Path, sizes: AbstractSet[int]) -> bytes | None:
     try:
-        return path.stat().st_size == len(entry) and path.read_bytes() == entry
+        return path.read_bytes() if path.stat().st_size in sizes else None
     except OSError:
-        return False
+        return None
 
 
 def _state(allowed: int, root: str, environ: Mapping[str, str]) -> State:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from kernel_client.evaluation import Evaluated
     from kernel_client.hold import Asked, Direct
     from kernel_client.settings import Settings
+    from kernel_client.tally import Tally
 
 START_AGAIN_S = 60.0
 """A sidecar that did not come up is not started again sooner."""
@@ -70,7 +71,9 @@ class Answers:
         settings: Settings,
         hear: Callable[[str], None],
         on_fence: Callable[[wire.Frame, int], None],
+        tally: Tally | None = None,
     ) -> None:
+        self._tally = tally
         self._on_fence = None if settings.fence == OFF else on_fence
         self._settings = settings
         self._hear = hear
@@ -257,6 +260,7 @@ class Answers:
                 self.link = sidecar.connect(
                     self._settings, request.base, request.direnv, self._on_fence
                 )
+                self.link.tally = self._tally
                 self._start_after = 0.0
             except SidecarError as error:
                 if error.code == "absent":

@@ -38,6 +38,7 @@ from kernel_client.loaded import Loaded
 from kernel_client.result import Result
 from kernel_client.settings import Settings, usable
 from kernel_client.shown import Shown
+from kernel_client.tally import Tally
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -107,7 +108,10 @@ class Client:
         self.settings = settings
         self._discovery = Discovery(settings.direnv)
         self._fences = Fences(settings)
-        self._answers = Answers(settings, hear, self._fences.received)
+        self._quiet = 0
+        self._tally = Tally()
+        received = self._fences.received
+        self._answers = Answers(settings, hear, received, self._tally)
         _clients.append(ref(self, _clients.remove))
 
     @property
@@ -157,6 +161,7 @@ class Client:
                         self._fences.heard(ready)
                         return self._guarded(forced=False)
                 if due is None or monotonic() < due:
+                    self._quiet += 1
                     return self._unchanged
             except Exception:  # noqa: BLE001, S110 - the folder or a file has gone
                 pass
@@ -197,6 +202,7 @@ class Client:
                 record = self._loaded.record
                 if record is None:
                     return Result(outcomes.ABSENT)
+                self._count()
                 names = self._loaded.unload()
                 self._answers.left(record.root)
             except Exception:  # noqa: BLE001 - a variable that cannot be written
@@ -222,6 +228,7 @@ class Client:
         self._busy = True
         self._shown.begin()
         self._checks.clear()
+        self._count()
         started = monotonic()
         try:
             result = self._bring(forced=forced)
@@ -240,9 +247,15 @@ class Client:
             self._busy = False
             if self._loaded.record is None:
                 self._fences.close()
+        self._tally.add(result.root_file, result.answered)
         result.messages = tuple(self._shown.lines)
         result.seconds = monotonic() - started
         return result
+
+    def _count(self) -> None:
+        """Count those that the fast path answered, for what they were answered of."""
+        self._tally.add(self._unchanged.root_file, results.STATS, self._quiet)
+        self._quiet = 0
 
     def _give_up(self) -> None:
         """Leave nothing loaded, whatever failed."""
@@ -444,6 +457,8 @@ class Client:
         self._lock = RLock()
         self._busy = False
         self._checks.clear()
+        self._quiet = 0
+        self._tally.clear()
         self._fences.forget()
         self._answers.forget()
 

@@ -21,6 +21,15 @@ PROTOCOL = 1
 FENCE = "fence"
 """The capability of an end that can give, or take, fences."""
 
+COUNTING = frozenset({"export", "left", "fence", "cancel", "reload"})
+"""The frames of a kernel that may have a field `answered`: its counts."""
+
+ANSWERS = ("stats", "record", "sidecar", "direnv", "none")
+"""Who can have answered a refresh: the names of those counts."""
+
+MAX_COUNT = 2**53 - 1
+"""The largest number that every reader of JSON has exactly."""
+
 _Null = type(None)
 
 FIELDS: dict[str, dict[str, tuple[type, ...]]] = {

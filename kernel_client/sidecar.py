@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from functools import partial
 
     from kernel_client.settings import Settings
+    from kernel_client.tally import Tally
 else:
     # What `functools` adds to it costs a start of `envwatch exec` a millisecond.
     from _functools import partial
@@ -82,7 +83,7 @@ class Link:
 
     `on_fence` takes each `fence` frame with its descriptor as they come; without
     it the sidecar is told that this kernel can take none. `fences` tells whether
-    the sidecar can give any.
+    the sidecar can give any. A `tally` that is put here goes along with what is sent.
     """
 
     def __init__(
@@ -99,6 +100,7 @@ class Link:
         self._poll = select.poll()
         self._poll.register(connection, select.POLLIN)
         self._number = 0
+        self.tally: Tally | None = None
         self._on_fence = on_fence
         self._descriptors: list[int] = []
         can = () if on_fence is None else (messages.FENCE,)
@@ -129,6 +131,8 @@ class Link:
         """Send a whole frame; raises SidecarError when it cannot be delivered."""
         import select
 
+        if self.tally is not None:
+            frame = self.tally.join(frame)
         data = memoryview(wire.encode(frame))
         deadline = time.monotonic() + SILENCE_S
         writable = None

@@ -26,8 +26,9 @@ def names(folder: Path, start: str = "") -> set[str]:
         ("envwatch/core", "core"),
         ("envwatch/hosts", "hosts"),
         ("envwatch/runtime", "runtime"),
+        ("envwatch/views", "views"),
     ],
-    ids=["kernel_client", "core", "hosts", "runtime"],
+    ids=["kernel_client", "core", "hosts", "runtime", "views"],
 )
 def test_every_module_has_its_tests(package: str, tests: str) -> None:
     """`package/name.py` is tested by `tests/<package>/test_name.py`."""

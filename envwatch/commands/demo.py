@@ -22,8 +22,8 @@ from envwatch import state
 from envwatch.commands.demonstration.stage import Stage
 from envwatch.commands.demonstration.story import KERNELS, Story
 from envwatch.commands.programs import direnv_of
-from envwatch.commands.text import duration, plain
 from envwatch.errors import EnvwatchError
+from envwatch.text import duration, plain
 from kernel_client import direnv as program
 
 

@@ -16,7 +16,7 @@ import click
 from envwatch import state
 from envwatch.commands import findings
 from envwatch.commands.findings import Finding, Grade
-from envwatch.commands.text import plain
+from envwatch.text import plain
 
 
 @click.command("doctor")

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import click
 
-from envwatch.commands.text import plain
 from envwatch.hosts import footprint, kernelspecs
+from envwatch.text import plain
 from kernel_client import launcher
 
 FILE = "50-envwatch.py"

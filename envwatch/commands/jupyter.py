@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from envwatch.commands.text import plain
 from envwatch.hosts import footprint, kernelspecs
+from envwatch.text import plain
 
 if TYPE_CHECKING:
     from jupyter_client.kernelspec import KernelSpecManager

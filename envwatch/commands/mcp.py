@@ -23,9 +23,9 @@ import click
 
 from envwatch import servers
 from envwatch.commands.arguments import Folder
-from envwatch.commands.text import plain
 from envwatch.errors import BadFile, EnvwatchError, NotWritten, Refused, Temporary
 from envwatch.servers import Row, State
+from envwatch.text import plain
 from kernel_client import wrapping
 from kernel_client.environment import is_text
 from kernel_client.snapshot import signature

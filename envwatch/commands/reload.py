@@ -15,8 +15,8 @@ from envwatch import state
 from envwatch.commands import arguments, sidecars
 from envwatch.commands.programs import direnv_of
 from envwatch.commands.status import EXIT_CODES
-from envwatch.commands.text import plain
 from envwatch.state import State
+from envwatch.text import plain
 from kernel_client import messages
 
 

@@ -30,9 +30,9 @@ import click
 from envwatch import state
 from envwatch.commands import arguments, sidecars
 from envwatch.commands.programs import direnv_of
-from envwatch.commands.text import duration, plain
 from envwatch.errors import EnvwatchError
 from envwatch.state import State, Workspace
+from envwatch.text import duration, plain
 from kernel_client import direnv as program, messages
 from kernel_client.settings import Settings
 from kernel_client.sidecar import socket_path
@@ -47,7 +47,7 @@ EXIT_CODES = {
 }
 """What `status` ends with for each state."""
 
-_SAID = {
+SAID = {
     State.ALLOWED: "allowed",
     State.NONE: "none",
     State.NEW: "blocked: new, it was never allowed",
@@ -55,6 +55,8 @@ _SAID = {
     State.DENIED: "denied",
     State.UNREADABLE: "unreadable",
 }
+"""How each state is said to a person."""
+
 _OF_SIDECAR = ("version", "pid", "uptime_s", "direnv", "kernels", "evaluations")
 _OF_EVALUATION = ("outcome", "seconds", "ago_s", "served")
 _OF_FENCES = ("mode", "armed", "limit", "watches", "reason")
@@ -139,7 +141,7 @@ def reported(
 def lines(report: Mapping[str, Any], workspace: State) -> Iterator[str]:
     """Write a report for a person, a line for each thing."""
     yield _row("root file", plain(report["root_file"] or "none"))
-    yield _row("state", _SAID[workspace])
+    yield _row("state", SAID[workspace])
     for note in report["notes"]:
         yield _row("", plain(note))
     if report["root_file"] is not None:

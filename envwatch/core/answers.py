@@ -125,7 +125,7 @@ class Answers:
         if running is not None and running.told:
             lines = running.lines[: running.told]
             data = frames.said(waiter.number, now - running.started, lines)
-            self.out.append(Send(waiter.session, data))
+            self.out.append(Send(waiter.session, data, len(lines)))
 
     # ------------------------------------------------------------ checking
 
@@ -240,7 +240,7 @@ class Answers:
         running.told = len(running.lines)
         for waiter in running.waiters:
             data = frames.said(waiter.number, elapsed_s, lines)
-            self.out.append(Send(waiter.session, data))
+            self.out.append(Send(waiter.session, data, len(lines)))
 
     def evaluated(
         self,
@@ -263,7 +263,7 @@ class Answers:
         kept = Kept(key, result, now, size, self._serial)
         if ended.killed:
             # Nobody waited when it was ended, so it says nothing.
-            workspace.last = Last(result.outcome, result.seconds, now, 0)
+            workspace.last = Last(result.outcome, result.seconds, now, 0, kept.serial)
             self._log(ended, result)
             return
         if result.snapshot is not None:
@@ -277,8 +277,9 @@ class Answers:
         if ended.precomputed:
             workspace.precomputed(now, ran=result.outcome not in _NOT_RUN)
         kept.shared = len(ended.waiters) > 1
+        served = len(ended.waiters)
+        workspace.last = Last(result.outcome, result.seconds, now, served, kept.serial)
         self._hand_out(kept, ended, now)
-        workspace.last = Last(result.outcome, result.seconds, now, len(ended.waiters))
         self._log(ended, result)
         if ended.dirty:
             self.check(key)
@@ -304,6 +305,9 @@ class Answers:
             return
         if not session.pending:
             self.sessions.waiting.pop(session.number, None)
+        last = self.schedule.of(kept.key.root).last
+        if last is not None and last.serial == kept.serial:
+            last.shared_by += session.given.get(kept.key) != kept.serial
         session.give(kept.key, kept.serial)
         if session.loaded == kept.key and kept.key not in self.watchset:
             self.watch(kept.key, kept.result)

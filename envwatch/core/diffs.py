@@ -30,11 +30,9 @@ class Kept:
     serial: int
     first: int | None = None
     shared: bool = False
-    served: int = 0
 
     def give(self, session: int) -> bool:
         """Note that a session is given it; tells whether another one was too."""
-        self.served += 1
         if self.first is None:
             self.first = session
         elif session != self.first:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 Frame = dict[str, Any]
 
@@ -228,10 +228,11 @@ class Allowance:
 
 @dataclass(frozen=True, slots=True)
 class Send:
-    """Send these bytes, whole frames, to a peer."""
+    """Send these bytes, whole frames, to a peer; `frames`: so many."""
 
     session: int
     data: bytes = field(repr=False)
+    frames: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,6 +242,7 @@ class Pass:
     session: int
     data: bytes = field(repr=False)
     fence: int
+    frames: ClassVar[int] = 1
 
 
 @dataclass(frozen=True, slots=True)

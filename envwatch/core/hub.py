@@ -7,6 +7,7 @@ from typing import Any
 
 from envwatch.core import frames, report, sweep
 from envwatch.core.answers import Answers
+from envwatch.core.counts import Counts
 from envwatch.core.diffs import Diffs
 from envwatch.core.events import (
     Burnt,
@@ -27,6 +28,7 @@ from envwatch.core.events import (
     Look,
     Looked,
     Mounted,
+    Pass,
     Received,
     Send,
     Stop,
@@ -80,6 +82,7 @@ class Hub:
         self.started = now
         self.watching = WatchingState("off")
         self.sessions = Sessions()
+        self.counts = Counts()
         self.schedule = Schedule(rules.concurrency)
         self._out: list[Effect] = []
         watchset = WatchSet()
@@ -108,11 +111,15 @@ class Hub:
                 self._out.append(Watch(folders))
         effects = self._out.copy()
         self._out.clear()
+        for effect in effects:
+            if isinstance(effect, (Send, Pass)):
+                self.counts.sent += effect.frames
         return effects
 
     def _take(self, event: Event, now: float) -> None:  # noqa: C901, PLR0912 - a branch each
         match event:
             case Received(number, frame):
+                self.counts.received += 1
                 session = self.sessions.get(number)
                 if session is not None and not session.closing:
                     self._received(session, frame, now)
@@ -166,6 +173,7 @@ class Hub:
             messages.check(frame)
             if "id" in messages.FIELDS[kind] and number is None:
                 raise ProtocolError("shape", f"{kind}: the id is out of range")
+            self.counts.take(frame, self.schedule.workspaces)
             self._obey(session, kind, frame, now)
         except ProtocolError as error:
             self._refuse(session, number, error.code, str(error))
@@ -376,6 +384,7 @@ class Hub:
             if folders:
                 self._out.append(Watch(folders))
             sweep.drop_unused(self.answers, now)
+            self.counts.keep_only(self.schedule.workspaces)
         if not len(self.sessions) and now - self._alone_since >= self.rules.idle_s:
             self._stop("idle")
 

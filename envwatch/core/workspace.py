@@ -58,14 +58,20 @@ class Evaluation:
         return not self.killed and not self.forgotten
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Last:
-    """The last evaluation of a workspace; `ended` in monotonic seconds."""
+    """The last evaluation of a workspace; `ended` in monotonic seconds.
+
+    `served`: how many waited for it; `shared_by`: how many kernels were given what
+    it came to, then or later. `serial` is that of its result.
+    """
 
     outcome: str
     seconds: float
     ended: float
     served: int
+    serial: int
+    shared_by: int = 0
 
 
 @dataclass(slots=True)

@@ -259,6 +259,7 @@ def test_status_tells_of_workspaces_and_watching(play: Make) -> None:
         "seconds": 0.1,
         "ago_s": 2.0,
         "served": 1,
+        "shared_by": 1,
     }
     assert (workspace["kernels"], workspace["kept"]) == (1, 1)
     assert (status["evaluations"], status["uptime_s"]) == (1, 2.0)

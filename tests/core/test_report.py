@@ -62,9 +62,13 @@ def test_it_is_the_object_of_the_protocol(play: Make) -> None:
     assert inner["watching"] - states == status["watching"].keys()
     modes = {"auto", "always", "off"}
     assert inner["fences"] - modes == status["fences"].keys()
+    assert inner["answered"] == status["answered"].keys()
+    assert inner["frames"] == status["frames"].keys()
     (each,) = status["workspaces"]
     states = {"idle", "running", "dirty"}
+    states |= {"allowed", "blocked", "denied", "none"}
     assert inner["workspaces"] - states == each.keys() | each["last"].keys()
+    assert each["answered"].keys() == status["answered"].keys()
 
 
 def test_a_new_sidecar_has_nothing_to_tell(play: Make) -> None:
@@ -119,6 +123,32 @@ def test_a_state_follows_what_runs(play: Make) -> None:
     assert told(p)["evaluations"] == 2
 
 
+@pytest.mark.parametrize(
+    ("outcome", "expected"),
+    [
+        ("loaded", "allowed"),
+        ("failed", "allowed"),
+        ("degraded", "allowed"),
+        ("blocked", "blocked"),
+        ("denied", "denied"),
+        ("absent", "none"),
+        ("timeout", None),
+        ("cancelled", None),
+        ("broken", None),
+    ],
+)
+def test_state_of_the_root_file_is_direnv_s_last_word(
+    play: Make, outcome: str, expected: str | None
+) -> None:
+    """It follows from the outcome alone; nobody is asked, and a bound tells nothing."""
+    p = play()
+    p.attach(1)
+    p.export(1)
+    assert workspace(p)["root_state"] is None
+    p.evaluate(result_of(outcome))
+    assert workspace(p)["root_state"] == expected
+
+
 def test_each_root_file_has_its_own_numbers(play: Make) -> None:
     """In the order of their paths; bases of one root file are counted together."""
     p = play()
@@ -147,7 +177,7 @@ def test_each_root_file_has_its_own_numbers(play: Make) -> None:
 
 
 def test_the_last_run_is_told_with_those_it_served(play: Make) -> None:
-    """A kernel that is given a kept diff later was not served by the run."""
+    """A kernel that is given a kept diff later shares it, but did not wait for it."""
     p = play()
     p.attach(1, 2, 3)
     p.load(1, 2)
@@ -160,6 +190,7 @@ def test_the_last_run_is_told_with_those_it_served(play: Make) -> None:
         "seconds": 0.1,
         "ago_s": 1.0,
         "served": 2,
+        "shared_by": 3,
     }
     assert workspace(p)["kernels"] == 3
 

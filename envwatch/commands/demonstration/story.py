@@ -13,8 +13,8 @@ from envwatch.commands import sidecars
 from envwatch.commands.demonstration.kernel import digest
 from envwatch.commands.demonstration.kernels import Kernel, Notebook, asked
 from envwatch.commands.demonstration.stage import Stage
-from envwatch.commands.text import duration, plain
 from envwatch.core.workspace import FIRST_DELAY_S
+from envwatch.text import duration, plain
 
 KERNELS = 20
 _REFRESHES = 10_000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from envwatch.commands.text import duration, plain
+from envwatch.text import duration, plain
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,1 @@
+"""Textual widgets; they need the extra `tui`."""

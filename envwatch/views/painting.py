@@ -1,0 +1,46 @@
+"""How a question looks in Textual; nothing of a file is taken for markup."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from textual.content import Content
+
+from envwatch.core.exhibit import Kind, Line, escaped
+from envwatch.core.question import Subject
+
+_STYLES = {
+    Kind.SAME: "",
+    Kind.ADDED: "$text-success",
+    Kind.REMOVED: "$text-error",
+    Kind.PLACE: "dim",
+}
+_ESCAPE_STYLE = "reverse"
+
+
+def head(subject: Subject, note: str = "") -> Content:
+    """Say what is asked about; `note` is what came of the last answer."""
+    rows = [note, f"{plain(subject.root)} is {subject.state}", subject.origin]
+    if subject.names:
+        names = ", ".join(map(plain, subject.names))
+        rows.append(f"it names (direnv does not check them): {names}")
+    return Content("\n".join(row for row in rows if row))
+
+
+def page(lines: Iterable[Line]) -> Content:
+    """Give the lines of a file, what changed and what is escaped in their styles."""
+    return Content("\n").join(_styled(line) for line in lines)
+
+
+def plain(text: str) -> str:
+    """Give a path or a message on one line, everything unseen in it escaped."""
+    raw = text.encode("utf-8", "surrogateescape")
+    return "".join(piece.text for piece in escaped(raw))
+
+
+def _styled(line: Line) -> Content:
+    style = _STYLES[line.kind]
+    parts: list[str | tuple[str, str]] = [(line.kind.value, style)]
+    for text, is_escape in line.pieces:
+        parts.append((text, f"{style} {_ESCAPE_STYLE}" if is_escape else style))
+    return Content.assemble(*parts)
