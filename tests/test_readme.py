@@ -12,9 +12,25 @@ import pytest
 from tests.support.worlds import World
 
 README = Path(__file__).parents[1] / "README.md"
-EXAMPLES = re.findall(
+PYTHON = re.findall(
     r"^```python\n(.*?)^```", README.read_text(), re.MULTILINE | re.DOTALL
 )
+EXAMPLES = [text for text in PYTHON if "textual" not in text]
+PROGRAMS = [text for text in PYTHON if "textual" in text]
+DRIVEN = """
+import asyncio
+
+async def driven():
+    app = Chat()
+    async with app.run_test() as pilot:
+        question = app.query_one(QuestionView)
+        while not question.is_asking:
+            await pilot.pause()
+        await pilot.press("x", "E")
+        print("asks, and holds back:", repr(app.query_one(Composer).value))
+
+asyncio.run(driven())
+"""
 JOBS = [
     text
     for text in re.findall(
@@ -33,6 +49,7 @@ PRINTED = {
 def test_there_are_examples() -> None:
     """The search below would otherwise pass without any."""
     assert len(EXAMPLES) == len(PRINTED)
+    assert len(PROGRAMS) == 1
     assert len(JOBS) == 1
 
 
@@ -60,6 +77,22 @@ def test_example(name: str, text: str, world: World) -> None:
         check=True,
     )
     assert PRINTED[name] in ended.stdout
+
+
+def test_question_in_a_textual_program(world: World) -> None:
+    """A blocked file is asked about, above the composer."""
+    world.envrc("w", "export FOO=1\n", allow=False)
+    (text,) = PROGRAMS
+    assert "/usr/bin/direnv" in text
+    ended = subprocess.run(
+        [sys.executable, "-c", text.replace("/usr/bin/direnv", world.direnv) + DRIVEN],
+        cwd=world.path("w"),
+        env=environ_of(world),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert ended.stdout == "asks, and holds back: ''\n"
 
 
 def test_jobs_of_a_host_in_another_language(world: World) -> None:
