@@ -1,9 +1,10 @@
 """JSON and SHA-256 without importing the json package or hashlib.
 
-Each costs milliseconds where nobody else has imported it. The json package brings `re` with it and costs four milliseconds, a third of what starting a
-program through `envwatch exec` costs. What is quick about it is in C, in `_json`; that is
-used as the package uses it. Whatever that cannot do, or only might not, the package does,
-so that the two never tell two things. Pure.
+Each costs milliseconds where nobody else has imported it: the json package brings `re`
+with it and takes four, a third of what starting a program through `envwatch exec`
+costs. What is quick about it is in C, in `_json`; that is used as the package uses it.
+Whatever that cannot do, or only might not, the package does, so that the two never
+tell two things. Pure.
 """
 
 from __future__ import annotations
@@ -45,14 +46,25 @@ def _is_quick() -> bool:
     return True
 
 
+_hashes: list[Callable[[bytes], Any]] = []
+
+
 def sha256(data: bytes) -> str:
     """Give the SHA-256 in hexadecimal; hashlib would load OpenSSL for it."""
+    if not _hashes:
+        # Looked for once: a search for a module that is not there is a slow one.
+        _hashes.append(_hash())
+    digest: str = _hashes[0](data).hexdigest()
+    return digest
+
+
+def _hash() -> Callable[[bytes], Any]:
     for name in ("_sha2", "_sha256", "hashlib"):
         try:
-            digest: str = __import__(name).sha256(data).hexdigest()
+            found: Callable[[bytes], Any] = __import__(name).sha256
         except ImportError:
             continue
-        return digest
+        return found
     raise AssertionError("hashlib is always there")
 
 
