@@ -280,6 +280,10 @@ class Client:
         for left in range(MAX_ROUNDS, 0, -1):
             walk = self._walk()
             root = walk.root
+            if walk.dotenv is not None:
+                changed = self._loaded.unload() if self._loaded.record else ((), ())
+                self._shown.hear_once(notice.untold(walk.dotenv))
+                return Result(outcomes.BROKEN, walk.dotenv, names=changed)
             if root is None:
                 return self._leave(walk)
             # Somebody else's reload is only followed; our own is told to all.
@@ -413,9 +417,6 @@ class Client:
         self._diff = self._get_diff()
         held = () if record is None else record.snapshot
         if walk.folder is None or held is None or (record is None and walk.root):
-            return self._unchanged
-        if walk.dotenv is not None:
-            # direnv did not tell whether that file counts: ask at the next run.
             return self._unchanged
         covered, poll, due = self._guard(record)
         absent = list(walk.absent)

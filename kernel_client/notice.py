@@ -78,3 +78,8 @@ def no_direnv(name: str | None) -> str:
 def failed(what: str) -> str:
     """Say that the environment could not be brought up to date."""
     return f"envwatch: {what}{STARTS_WITHOUT} the workspace's environment"
+
+
+def untold(path: str) -> str:
+    """Say that direnv did not answer whether a `.env` counts."""
+    return failed(f"`direnv status` failed, so it is unknown whether {path} counts")

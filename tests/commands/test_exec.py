@@ -160,6 +160,25 @@ def test_refused_without_direnv_for_a_dotenv(alone: Person) -> None:
     assert alone.run("exec", path.parent, "/usr/bin/true").code == 0
 
 
+@pytest.mark.parametrize("above", [False, True])
+def test_refused_where_direnv_does_not_say_what_counts(
+    alone: Person, *, above: bool
+) -> None:
+    """A `.env` beside a direnv.toml that cannot be read; nor does one above it load."""
+    world = alone.world
+    path = world.write("w/in/.env", "FOO=1\n")
+    if above:
+        world.envrc("w", exports("FOO"))
+    world.toml("this is no toml")
+    canary = world.path("canary")
+    ended = alone.run("exec", path.parent, "/usr/bin/touch", canary)
+    ended.said(17, str(path), "direnv status")
+    assert not canary.exists()
+    world.toml("")
+    assert alone.run("exec", path.parent, "/usr/bin/touch", canary).code == 0
+    assert canary.exists()
+
+
 @pytest.fixture
 def latin(alone: Person) -> Person:
     """Give a person whose locale has another encoding than UTF-8."""
