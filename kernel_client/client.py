@@ -280,11 +280,7 @@ class Client:
         for left in range(MAX_ROUNDS, 0, -1):
             walk = self._walk()
             root = walk.root
-            if walk.dotenv is not None:
-                changed = self._loaded.unload() if self._loaded.record else ((), ())
-                self._shown.hear_once(notice.untold(walk.dotenv))
-                return Result(outcomes.BROKEN, walk.dotenv, names=changed)
-            if root is None:
+            if root is None or walk.dotenv is not None:
                 return self._leave(walk)
             # Somebody else's reload is only followed; our own is told to all.
             due = self._answers.reload_wanted(root) or forced
@@ -397,8 +393,12 @@ class Client:
         return self._discovery.walk(folder, names, self._loaded.base)
 
     def _leave(self, walk: Walk) -> Result:
-        """No root file above."""
+        """No root file above, or nobody knows which."""
         record = self._loaded.record
+        if walk.dotenv is not None:
+            changed = self._loaded.unload() if record else ((), ())
+            self._shown.hear_once(notice.untold(walk.dotenv))
+            return Result(outcomes.BROKEN, walk.dotenv, names=changed)
         if record is None:
             self._stay(walk)
             return Result(outcomes.ABSENT)
