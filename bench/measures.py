@@ -4,39 +4,16 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any, Self
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Self
 
 Work = Callable[[], object]
+Timed = Callable[[], float]
+"""Does something, and gives the seconds that it took."""
 
 WIDE = 1.5
 """Quartiles of the pairs' ratios that are further apart than this are noise."""
-
-
-class CannotRunError(Exception):
-    """A part of the benchmark cannot be run here; its text says why."""
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A line of the table.
-
-    `met` is None where the row could not be measured, and where it is only there
-    to be compared with; `figures` has the numbers behind `measured`, times in
-    seconds.
-    """
-
-    part: str
-    what: str
-    target: str
-    measured: str
-    met: bool | None = None
-    figures: dict[str, float] = field(default_factory=dict)
-
-    def plain(self) -> dict[str, Any]:
-        """Give it as JSON has it."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +110,37 @@ def paired(
     return ratio_of(
         [(seconds(ours, times), seconds(other, others)) for _ in range(pairs)]
     )
+
+
+def timed(work: Work) -> Timed:
+    """Give a work that tells how long it took."""
+    now = time.perf_counter
+
+    def once() -> float:
+        started = now()
+        work()
+        return now() - started
+
+    return once
+
+
+def in_turn(
+    works: Mapping[str, Timed], *, turns: int, limit_s: float = 10.0
+) -> dict[str, tuple[float, ...]]:
+    """Measure A B C A B C …, each call by itself; gives the seconds of each.
+
+    Two turns do not count. Ends early after `limit_s`, with at least two turns.
+    """
+    found: dict[str, list[float]] = {name: [] for name in works}
+    for each in (*works.values(), *works.values()):
+        each()
+    deadline = time.perf_counter() + limit_s
+    for turn in range(turns):
+        if turn >= 2 and time.perf_counter() > deadline:
+            break
+        for name, work in works.items():
+            found[name].append(work())
+    return {name: tuple(samples) for name, samples in found.items()}
 
 
 def readable(value_s: float) -> str:

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from bench.measures import CannotRunError
+from bench.findings import CannotRunError
 from kernel_client import Client, Settings, environment, messages, sidecar, wire
 from kernel_client.direnv import find
 
@@ -29,10 +29,13 @@ INTERRUPTS = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
 class World:
     """A temp folder with a home, a socket and what was started; ends it all.
 
-    `environ` is the environment of everything in it.
+    `environ` is the environment of everything in it: one of its own with a home of
+    its own, or what was given.
     """
 
-    def __init__(self, direnv: str | None = None) -> None:
+    def __init__(
+        self, direnv: str | None = None, environ: Mapping[str, str] | None = None
+    ) -> None:
         found = find(os.environ, direnv or "direnv")
         if found is None:
             raise CannotRunError(f"there is no {direnv or 'direnv on PATH'}")
@@ -41,10 +44,13 @@ class World:
         (self.top / "home").mkdir()
         (self.top / "s").mkdir(mode=0o700)
         self.socket = str(self.top / "s" / "sock")
-        self.environ = {
+        own = {
             "HOME": str(self.top / "home"),
             "PATH": f"{Path(self.direnv).parent}:/usr/bin:/bin",
             "LANG": "C.UTF-8",
+        }
+        self.environ = {
+            **(own if environ is None else environ),
             "ENVWATCH_SOCKET": self.socket,
             "ENVWATCH_DIRENV": self.direnv,
         }
@@ -165,7 +171,7 @@ class World:
     def echo(self, reply_bytes: int) -> str:
         """Start a peer that answers each line with so many bytes; give its socket."""
         path = str(self.top / "s" / f"echo{len(self._running)}")
-        process = self.start("bench.echo", path, str(reply_bytes))
+        process = self.start("bench.actors.echo", path, str(reply_bytes))
         wait_until("the echo listens", lambda: listens(path), process)
         return path
 

@@ -7,17 +7,9 @@ from collections.abc import Iterator
 from os import access, getcwd
 from pathlib import Path
 
-from bench.hook import DEPTH, TIMES
-from bench.measures import (
-    CannotRunError,
-    Ratio,
-    Row,
-    Work,
-    paired,
-    ratio_of,
-    readable,
-    seconds,
-)
+from bench.findings import CannotRunError, Row
+from bench.measures import Ratio, Work, paired, ratio_of, readable, seconds
+from bench.parts.hook import DEPTH, TIMES
 from bench.worlds import World, wait_until
 from kernel_client import Client, Settings
 
@@ -71,7 +63,7 @@ def fences(world: World, *, quick: bool) -> Iterator[Row]:
 
 def _row(what: str, target: str, ratio: Ratio, met: bool | None) -> Row:  # noqa: FBT001 - as Row has it
     times = f"{readable(ratio.ours_s)} / {readable(ratio.other_s)}"
-    return Row("fence", what, target, f"{ratio}: {times}", met, ratio.figures())
+    return Row("hook", what, target, f"{ratio}: {times}", met, ratio.figures())
 
 
 def _watching(world: World, count: int) -> Path:

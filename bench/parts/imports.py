@@ -6,9 +6,10 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 
-from bench.measures import Middle, Row, readable
+from bench.findings import Distribution, Findings, Row
+from bench.measures import Middle, readable
+from bench.progress import ticking
 from bench.worlds import HERE, World
 
 TARGETS = (
@@ -22,7 +23,7 @@ _TIMED = (
 )
 
 
-def imports(world: World, *, quick: bool) -> Iterator[Row]:
+def imports(world: World, *, quick: bool) -> Findings:
     """Row 9: the statement itself, timed in fresh interpreters.
 
     Whole interpreters with it and without it run in turn beside that: the
@@ -33,7 +34,7 @@ def imports(world: World, *, quick: bool) -> Iterator[Row]:
     for where, before, target_s in TARGETS:
         more: list[float] = []
         inside: list[float] = []
-        for turn in range(pairs + 1):
+        for turn in ticking(range(pairs + 1), f"import: {where}"):
             without, _ = _spawned(before, environ)
             with_it, _ = _spawned(f"{before}\nimport kernel_client", environ)
             _, said = _spawned(_TIMED.format(before=before), environ)
@@ -49,6 +50,7 @@ def imports(world: World, *, quick: bool) -> Iterator[Row]:
             within_s.middle <= target_s,
             {**within_s.figures(), "process": more_s.middle},
         )
+        yield Distribution("import", "import kernel_client", where, tuple(inside))
 
 
 def _spawned(code: str, environ: dict[str, str]) -> tuple[float, bytes]:

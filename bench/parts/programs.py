@@ -5,18 +5,22 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from bench.measures import CannotRunError, Middle, Row, paired, readable, seconds
+from bench.findings import CannotRunError, Distribution, Findings, Row
+from bench.measures import Middle, in_turn, ratio_of, readable, timed
 from bench.worlds import HERE, World
 from kernel_client.wrapping import envwatch
 
 TARGET_S = 25e-3
 FILE = "export FOO=1\n"
+OURS = "envwatch exec, a kept diff"
+DIRENVS = "direnv exec, a one-line .envrc"
+BARE = "python -c pass, in no workspace"
 
 
-def programs(world: World, *, quick: bool) -> Iterator[Row]:
+def programs(world: World, *, quick: bool) -> Findings:
     """Row 10: whole processes in turn; the `.envrc` is the cheapest for direnv."""
     command = envwatch(os.environ)
     if command is None:
@@ -28,9 +32,10 @@ def programs(world: World, *, quick: bool) -> Iterator[Row]:
     bare = _starting([sys.executable, "-c", "pass"], environ)
     direnvs = _starting([world.direnv, "exec", str(folder), "/bin/true"], environ)
     ours()  # the sidecar keeps the diff from here on
-    count = 20 if quick else 60
-    bare()
-    more = Middle.of([seconds(ours) - seconds(bare) for _ in range(count)])
+    works = {OURS: timed(ours), DIRENVS: timed(direnvs), BARE: timed(bare)}
+    found = in_turn(works, turns=20 if quick else 60, limit_s=20.0)
+    pairs = list(zip(found[OURS], found[BARE], strict=True))
+    more = Middle.of([taken_s - bare_s for taken_s, bare_s in pairs])
     yield Row(
         "exec",
         "envwatch exec with a kept diff, over python -c pass",
@@ -39,15 +44,17 @@ def programs(world: World, *, quick: bool) -> Iterator[Row]:
         more.middle <= TARGET_S,
         more.figures(),
     )
-    ratio = paired(ours, direnvs, pairs=count)
+    ratio = ratio_of(list(zip(found[OURS], found[DIRENVS], strict=True)))
     yield Row(
         "exec",
-        "the same beside direnv exec",
+        "  beside direnv exec",
         "< 1 x",
         f"{readable(ratio.ours_s)}: {ratio}",
         ratio.middle < 1,
         ratio.figures(),
     )
+    for name, samples in found.items():
+        yield Distribution("exec", "Starting /bin/true in a workspace", name, samples)
 
 
 def _starting(command: list[str], environ: Mapping[str, str]) -> Callable[[], object]:

@@ -6,7 +6,8 @@ import os
 import resource
 from collections.abc import Iterator
 
-from bench.measures import CannotRunError, Middle, Row, readable, seconds
+from bench.findings import CannotRunError, Row
+from bench.measures import Middle, readable, seconds
 from bench.worlds import World, quiet_client, worn
 
 SIZE_BYTES = 60_000
@@ -42,7 +43,7 @@ def leave(world: World, *, quick: bool) -> Iterator[Row]:
     middle = Middle.of(found[1:])
     process = "no process" if not started else f"a process {started} times"
     yield Row(
-        "leave",
+        "hook",
         f"leaving, {SIZE_BYTES // 1000} KB environment",
         f"no process, < {readable(TARGET_S)}",
         f"{middle}, first {readable(found[0])}; {process}",

@@ -6,7 +6,8 @@ import os
 from collections.abc import Callable, Iterator
 from os import access, getcwd, stat
 
-from bench.measures import CannotRunError, Row, paired, readable
+from bench.findings import CannotRunError, Row
+from bench.measures import paired, readable
 from bench.worlds import World, quiet_client, worn
 from kernel_client import Client, Settings
 

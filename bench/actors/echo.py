@@ -1,6 +1,6 @@
 """The peer of the bare round trip: an anyio server that does nothing else.
 
-    python -m bench.echo SOCKET REPLY_BYTES
+    python -m bench.actors.echo SOCKET REPLY_BYTES
 
 answers each line with that many bytes.
 """

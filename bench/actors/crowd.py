@@ -1,6 +1,6 @@
 """Attached kernels that do nothing: many clients in one process.
 
-    python -m bench.crowd COUNT FOLDER...
+    python -m bench.actors.crowd COUNT FOLDER...
 
 makes COUNT clients, each with a connection and an environment of its own and one
 of the folders loaded, prints `ready`, and ends with its stdin.

@@ -1,6 +1,6 @@
 """Many parked kernels: processes that have imported `kernel_client` and wait.
 
-    python -m bench.kernels COUNT FOLDER
+    python -m bench.actors.kernels COUNT FOLDER
 
 stands in FOLDER, forks COUNT kernels, and reads a command from each line of its
 stdin. All kernels do it at once, and one line of JSON tells what it came to:

@@ -1,0 +1,1 @@
+"""What a benchmark starts beside the things that it measures."""

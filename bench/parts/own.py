@@ -1,0 +1,88 @@
+"""The reader's own workspace, read only.
+
+Nothing is allowed, and nothing of ours is written in it or in direnv's folders. What
+direnv allows is evaluated once, as a shell does that comes in; what an `.envrc` itself
+writes then, it writes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+
+from bench.findings import CannotRunError, Distribution, Findings, Row
+from bench.measures import Timed, in_turn, readable, seconds, timed
+from bench.parts.unchanged import FROM_SHELL, SPAWNED, bare, shell
+from bench.worlds import World
+from envwatch import state
+from kernel_client import Client, Settings, direnv as program
+from kernel_client.errors import DirenvError
+
+CHART = "Before each run, in this workspace"
+ITS_OWN = "its calls, bare Python"
+
+
+def own(world: World, *, folder: Path, quick: bool) -> Findings:
+    """An unchanged refresh in it, beside direnv; spawned in turn with each other.
+
+    `world` has the reader's own environment, with nothing loaded.
+    """
+    try:
+        version = program.version(world.direnv, world.environ, limit_s=5.0)
+        seen = state.look(world.direnv, str(folder), world.environ, version=version)
+    except DirenvError as error:
+        raise CannotRunError(str(error)) from None
+    yield Row("workspace", "state, by direnv", "-", str(seen.state))
+    world.serve()
+    os.chdir(folder)
+    client = _client(world.environ, world.settings)
+    first = client.refresh()
+    yield Row("workspace", "the first refresh()", "-", _told(client, first.seconds))
+    environ = client._loaded.environ
+    alone = _client(environ, Settings(sidecar="off", direnv=world.direnv))
+    alone.refresh()
+    works = {"refresh(), sidecar": timed(client.refresh)}
+    if client.refresh().answered == "stats":
+        works |= bare(client, None, ITS_OWN)
+    turns = 300 if quick else 3000
+    found = in_turn(works, turns=turns)
+    found |= in_turn({"refresh(), no sidecar": timed(alone.refresh)}, turns=turns)
+    with contextlib.ExitStack() as ends:
+        ends.callback(client.close)
+        ends.callback(alone.close)
+        spawn = world.hook(environ, folder)
+        taken_s = seconds(spawn)
+        if seen.state == state.State.ALLOWED and spawn():
+            # It would be evaluated each time: that is for its owner to do.
+            found[f"{SPAWNED}: it reloads each time"] = (taken_s,)
+        else:
+            spawned: dict[str, Timed] = {SPAWNED: timed(spawn)}
+            if seen.state in (state.State.ALLOWED, state.State.NONE):
+                # What direnv says of a blocked file would be taken for an answer.
+                shells = shell(world.direnv, folder, environ)
+                spawned[FROM_SHELL] = ends.enter_context(shells)
+            found |= in_turn(spawned, turns=20 if quick else 200)
+    os.chdir("/")
+    for name, samples in found.items():
+        yield Distribution("workspace", CHART, name, samples)
+
+
+def _client(environ: dict[str, str], settings: Settings) -> Client:
+    return Client(dict(environ), output=lambda _: None, settings=settings)
+
+
+def _told(client: Client, taken_s: float) -> str:
+    """Say what came of it; names and sizes alone."""
+    record = client._loaded.record
+    if record is None:
+        return f"nothing to load, {readable(taken_s)}"
+    watched = len(record.snapshot or ())
+    size = 0
+    if record.diff is not None:
+        environ = client._loaded.environ
+        size = len(environ.get("DIRENV_DIFF", ""))
+    return (
+        f"{record.outcome} in {readable(taken_s)}; {watched} paths watched,"
+        f" DIRENV_DIFF of {size / 1024:.1f} KB"
+    )

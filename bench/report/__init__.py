@@ -1,0 +1,1 @@
+"""What was found, for a person: a table, a page with plots."""
