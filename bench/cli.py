@@ -27,6 +27,7 @@ from envwatch import state
 
 NOT_MET, WRONG_LINE, NO_DIRENV, INTERRUPTED = 1, 2, 69, 130
 SCOREBOARD = "scoreboard"
+PLAIN_WIDTH = 160
 MOST_WATCHES, MOST_KERNELS = 50_000, 2000
 
 
@@ -52,20 +53,28 @@ def run(arguments: list[str]) -> int:
     except KeyboardInterrupt:
         print("bench: interrupted", file=sys.stderr)
         return INTERRUPTED
-    rows = [row for row in found.rows if row.is_scored or not is_scoreboard]
+    if is_scoreboard:
+        found.keep_scored()
+    _print(found, chosen)
+    if is_scoreboard:
+        return 0 if all(row.met for row in found.rows) else NOT_MET
+    return _written(found, Path(chosen.output))
+
+
+def _print(found: Found, chosen: argparse.Namespace) -> None:
     if chosen.json:
         print(json.dumps(found.plain(), indent=1))
-    elif chosen.markdown:
-        print(*table.markdown(found.facts, rows), sep="\n")
-    else:
-        console = Console()
-        console.print(table.of_rows(rows))
-        if not is_scoreboard and found.distributions:
-            console.print(table.of_distributions(found.distributions))
-        console.print(found.about(), highlight=False)
-    if is_scoreboard:
-        return 0 if all(row.met for row in rows) else NOT_MET
-    return _written(found, Path(chosen.output))
+        return
+    if chosen.markdown:
+        print(*table.markdown(found.facts, found.rows), sep="\n")
+        return
+    console = Console()
+    if not console.is_terminal:
+        console.width = PLAIN_WIDTH
+    console.print(table.of_rows(found.rows))
+    if found.distributions:
+        console.print(table.of_distributions(found.distributions))
+    console.print(found.about(), highlight=False)
 
 
 def _written(found: Found, folder: Path) -> int:
@@ -98,7 +107,11 @@ def _found(
         }
         folder = Path(chosen.workspace).resolve()
         steps.append(
-            ("workspace", partial(own, folder=folder), partial(World, chosen.direnv, mine))
+            (
+                "workspace",
+                partial(own, folder=folder),
+                partial(World, chosen.direnv, mine),
+            )
         )
     else:
         options = {"by_watches": {"watches": chosen.watches}}
@@ -172,7 +185,9 @@ def _parser() -> argparse.ArgumentParser:
         metavar="DIR",
         help="measure this workspace of yours instead; allows and writes nothing in it",
     )
-    parser.add_argument("--direnv", metavar="PATH", help="another direnv")
+    parser.add_argument(
+        "--direnv", type=_program, metavar="PATH", help="another direnv"
+    )
     parser.add_argument(
         "--output", type=_folder, default=".", metavar="DIR", help="for the reports"
     )
@@ -196,9 +211,11 @@ def _counts(most: int) -> Callable[[str], tuple[int, ...]]:
     return counts
 
 
+def _program(text: str) -> str:
+    return os.path.abspath(text) if os.sep in text else text
+
+
 def _folder(text: str) -> str:
     if not os.path.isdir(text):
         raise argparse.ArgumentTypeError(f"{text!r} is not a folder")
     return text
-
-

@@ -31,7 +31,9 @@ class Ratio:
 
     def __str__(self) -> str:
         wide = ", wide" if self.high > self.low * WIDE else ""
-        return f"{self.middle:.3g} x ({self.low:.3g} to {self.high:.3g}{wide})"
+        return (
+            f"{_times(self.middle)} x ({_times(self.low)} to {_times(self.high)}{wide})"
+        )
 
     def inverse(self) -> Ratio:
         """Give the ratio the other way round."""
@@ -141,6 +143,10 @@ def in_turn(
         for name, work in works.items():
             found[name].append(work())
     return {name: tuple(samples) for name, samples in found.items()}
+
+
+def _times(ratio: float) -> str:
+    return f"{ratio:,.0f}" if ratio >= 1000 else f"{ratio:.3g}"
 
 
 def readable(value_s: float) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 from bench.findings import CannotRunError, Distribution, Findings, Row
@@ -68,7 +69,7 @@ def own(world: World, *, folder: Path, quick: bool) -> Findings:
         yield Distribution("workspace", CHART, name, samples)
 
 
-def _client(environ: dict[str, str], settings: Settings) -> Client:
+def _client(environ: Mapping[str, str], settings: Settings) -> Client:
     return Client(dict(environ), output=lambda _: None, settings=settings)
 
 

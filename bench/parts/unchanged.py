@@ -210,7 +210,7 @@ def _watching(world: World, count: int) -> Path:
 
 
 @contextlib.contextmanager
-def _shell(world: World, folder: Path, environ: Mapping[str, str]) -> Iterator[Timed]:
+def shell(direnv: str, folder: Path, environ: Mapping[str, str]) -> Iterator[Timed]:
     """Give what a shell's loop needs for one direnv, with the line that asks for it."""
     loop = 'while read -r _; do "$0" export json; echo; done'
     with subprocess.Popen(

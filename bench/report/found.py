@@ -10,20 +10,23 @@ from typing import Any
 from bench.findings import Distribution, Finding, Measuring, Row
 from bench.machine import Moment, noise
 
-METHOD = (
-    "What is compared is measured in turn, A B A B, within one run; ratios are taken"
-    " pair by pair, and the median and the quartiles of them are given.",
-    "The first turns warm up and do not count. Percentiles are of single calls, each"
-    " timed by itself, or (rows with a ratio) of turns of fifty calls.",
-    "Each part has a home, a direnv store and a sidecar of its own in a temporary"
-    " folder; nothing is kept from one part to the next, and no cache that a person"
-    " would not have. Kernels, sidecars and direnvs are real processes; where many"
-    " attached kernels share a process, the row says so.",
-    "Processes started are those that Linux counts on the whole machine meanwhile,"
-    " threads included. A machine is called noisy when a fixed loop takes 10 % longer"
-    " at one time than at another, when its host takes more than 2 % of the time away,"
-    " or when it was busy at the start.",
-)
+METHOD = """
+What is compared is measured in turn, A B A B, within one run; ratios are taken pair by
+pair, and the median and the quartiles of them are given.
+
+The first turns warm up and do not count. Percentiles are of single calls, each timed by
+itself; rows with a ratio are of turns of up to fifty calls.
+
+Each part has a home, a direnv store and a sidecar of its own in a temporary folder;
+nothing is kept from one part to the next, and no cache is used that a person would not
+have. Kernels, sidecars and direnvs are real processes; where many attached kernels share
+a process, the row says so.
+
+Processes started are those that Linux counts on the whole machine meanwhile, threads
+included. A machine is called noisy when a fixed loop takes 10 % longer at one time than
+at another, when its host takes more than 2 % of the time away, or when it was busy at
+the start.
+"""
 
 
 @dataclass
@@ -47,6 +50,11 @@ class Found:
             self.rows.append(finding)
         else:
             self.distributions.append(finding)
+
+    def keep_scored(self) -> None:
+        """Leave the rows with a target alone: the scoreboard."""
+        self.rows = [row for row in self.rows if row.is_scored]
+        self.distributions = []
 
     def hear(self, part: str, measuring: Measuring) -> None:
         """Keep what a function says that it measures."""
@@ -72,9 +80,8 @@ class Found:
         told = ", ".join(f"{name} {value}" for name, value in self.facts.items())
         quiet = "; ".join(self.noise)
         kind = "quick run, " if self.is_quick else ""
-        return (
-            f"{kind}{told}, {self.started} processes and threads started\n"
-            + (f"NOISY: {quiet}" if quiet else "the machine was quiet")
+        return f"{kind}{told}, {self.started} processes and threads started\n" + (
+            f"NOISY: {quiet}" if quiet else "the machine was quiet"
         )
 
     def plain(self) -> dict[str, Any]:
@@ -84,7 +91,7 @@ class Found:
             "quick": self.is_quick,
             "noise": list(self.noise),
             "started": self.started,
-            "method": list(METHOD),
+            "method": METHOD.strip(),
             "methods": self.methods,
             "rows": [row.plain() for row in self.rows],
             "distributions": [each.plain() for each in self.distributions],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from rich import box
 from rich.table import Table
@@ -31,21 +31,29 @@ def of_distributions(found: Sequence[Distribution]) -> Table:
     table.add_column("what took so long", overflow="fold")
     for name in ("times", "p50", "p90", "p99", "max"):
         table.add_column(name, justify="right", no_wrap=True)
-    chart = ""
-    for each in found:
-        if each.chart != chart:
-            chart = each.chart
-            table.add_row(Text(chart, style="bold"))
-        seen = each.percentiles
-        figures = (seen.p50, seen.p90, seen.p99, seen.most)
-        times = (str(len(each.samples_s)), *map(readable, figures))
-        table.add_row(Text(f"  {labelled(each)}"), *map(Text, times))
+    for chart, drawn in by_chart(found).items():
+        table.add_row(Text(chart, style="bold"))
+        for each in drawn:
+            seen = each.percentiles
+            figures = (seen.p50, seen.p90, seen.p99, seen.most)
+            times = (str(len(each.samples_s)), *map(readable, figures))
+            table.add_row(Text(f"  {labelled(each)}"), *map(Text, times))
     return table
+
+
+def by_chart(found: Iterable[Distribution]) -> dict[str, list[Distribution]]:
+    """Give the distributions of each chart."""
+    charts: dict[str, list[Distribution]] = {}
+    for each in found:
+        charts.setdefault(each.chart, []).append(each)
+    return charts
 
 
 def labelled(each: Distribution) -> str:
     """Name a distribution, with where on its axis it is."""
-    return each.label if each.at is None else f"{each.label}, {each.at:,.0f} {each.axis}"
+    return (
+        each.label if each.at is None else f"{each.label}, {each.at:,.0f} {each.axis}"
+    )
 
 
 def markdown(facts: Mapping[str, str], rows: Sequence[Row]) -> Iterator[str]:
