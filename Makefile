@@ -24,7 +24,7 @@ types: setup ## mypy and pyright, both strict
 soak: setup ## the state machine for thousands of runs
 	.venv/bin/python -m pytest -m soak --hypothesis-profile=soak --timeout=0 $(ARGS)
 
-bench: setup ## measure what the hook and the sidecar cost
+bench: setup ## measure what the hook and the sidecar cost (ARGS=--quick)
 	@.venv/bin/python -m bench $(ARGS)
 
 screens: setup ## print the README's screens, captured from the real thing

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from typing import NoReturn
 
 from rich.console import Console
 
@@ -105,7 +106,7 @@ def _found(
             for name, value in base.items()
             if not name.startswith("ENVWATCH_")
         }
-        folder = Path(chosen.workspace).resolve()
+        folder = Path(chosen.workspace)
         steps.append(
             (
                 "workspace",
@@ -157,8 +158,14 @@ def _interruptible() -> Iterator[None]:
             signal.signal(number, handler)
 
 
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong in one line."""
+        self.exit(WRONG_LINE, f"bench: {message}; python -m bench --help\n")
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="python -m bench",
         description="What an environment hook costs here, and what it costs with"
         " envwatch. Writes bench-report.html and bench-report.json.",
@@ -218,4 +225,5 @@ def _program(text: str) -> str:
 def _folder(text: str) -> str:
     if not os.path.isdir(text):
         raise argparse.ArgumentTypeError(f"{text!r} is not a folder")
-    return text
+    # The working folder changes while something is measured.
+    return os.path.realpath(text)

@@ -1,0 +1,61 @@
+"""What the system tells of a process, of real ones."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from bench import processes
+from kernel_client import arming, instances
+
+BURN = "import time\nwhile time.process_time() < 0.2: pass"
+
+
+def test_cpu_of_itself_and_of_its_children() -> None:
+    """A child counts once it has ended."""
+    before = processes.cpu_s(os.getpid())
+    subprocess.run([sys.executable, "-c", BURN], check=True)
+    assert processes.cpu_s(os.getpid()) - before >= 0.19
+
+
+def test_memory() -> None:
+    """In KiB: more than a megabyte, less than all there is."""
+    assert 1024 < processes.rss_kb(os.getpid()) < 2**26
+
+
+def test_wake_ups() -> None:
+    """A process that waits twice goes to sleep at least twice."""
+    with subprocess.Popen(
+        [sys.executable, "-c", "for _ in range(3): print(input(), flush=True)"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as child:
+        asked, told = child.stdin, child.stdout
+        assert asked is not None
+        assert told is not None
+
+        def exchange() -> None:
+            asked.write("x\n")
+            asked.flush()
+            assert told.readline() == "x\n"
+
+        exchange()
+        before = processes.switches(child.pid)
+        exchange()
+        exchange()
+        # The last answer comes before it sleeps again.
+        assert processes.switches(child.pid) - before >= 1
+        asked.close()
+
+
+def test_watches(tmp_path: Path) -> None:
+    """Each watch of each instance."""
+    for name in "abc":
+        (tmp_path / name).write_text("")
+    before = processes.watches(os.getpid())
+    armed = arming.arm([str(tmp_path / name) for name in "abc"], 1000)
+    assert processes.watches(os.getpid()) - before == len(armed.watches)
+    instances.close(armed.descriptor)
