@@ -10,6 +10,7 @@ from pathlib import Path
 from bench import processes
 from kernel_client import arming, instances
 
+ECHO = "import sys\nfor line in iter(sys.stdin.readline, ''): print(line, end='', flush=True)"
 BURN = "import time\nwhile time.process_time() < 0.2: pass"
 
 
@@ -28,7 +29,7 @@ def test_memory() -> None:
 def test_wake_ups() -> None:
     """A process that waits twice goes to sleep at least twice."""
     with subprocess.Popen(
-        [sys.executable, "-c", "for _ in range(3): print(input(), flush=True)"],
+        [sys.executable, "-c", ECHO],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
