@@ -71,6 +71,7 @@ class Answers:
     fences: Fences
     bases: Bases = field(default_factory=Bases)
     _checks: dict[Key, Check] = field(default_factory=dict[Key, Check])
+    _untold: set[Key] = field(default_factory=set[Key])
     _serial: int = 0
 
     # ------------------------------------------------------------ asking
@@ -98,6 +99,7 @@ class Answers:
         if check is not None:
             check.waiters.pop(waiter, None)
             check.later.pop(waiter, None)
+        self._tell_rest(key)
         unwanted = self.schedule.of(key.root).leave(key, waiter)
         if unwanted is not None:
             self.out.append(Kill(unwanted.number))
@@ -205,11 +207,27 @@ class Answers:
             self.diffs.drop(key)
         if watched is None or watched.snapshot != check.snapshot:
             return
-        for session in self.sessions.having(key):
-            if not any(each.key == key for each in session.pending.values()):
-                self.tell(session, key.root, "files")
-        if self.precompute and not check.waiters and not check.later:
+        self._untold.add(key)
+        if check.waiters or check.later:
+            # One of a herd has asked, and the rest is about to: a notice now would
+            # only wake each of them once more. It comes with the diff.
+            return
+        self._tell_rest(key)
+        if self.precompute:
             self.schedule.want(key, now)
+
+    def _tell_rest(self, key: Key, serial: int | None = None) -> None:
+        """Send the notice that is due to those who have not asked meanwhile.
+
+        `serial` is that of the newest diff: who has it needs none.
+        """
+        if key not in self._untold:
+            return
+        self._untold.remove(key)
+        for session in self.sessions.having(key):
+            is_asking = any(each.key == key for each in session.pending.values())
+            if not is_asking and (serial is None or session.given.get(key) != serial):
+                self.tell(session, key.root, "files")
 
     def tell(self, session: Session, root: str, reason: str) -> None:
         """Send a notice, unless one of that reason is outstanding."""
@@ -265,6 +283,7 @@ class Answers:
             # Nobody waited when it was ended, so it says nothing.
             workspace.last = Last(result.outcome, result.seconds, now, 0, kept.serial)
             self._log(ended, result)
+            self._tell_rest(key)
             return
         if result.snapshot is not None:
             workspace.known = tuple(entry[0] for entry in result.snapshot)
@@ -280,6 +299,7 @@ class Answers:
         served = len(ended.waiters)
         workspace.last = Last(result.outcome, result.seconds, now, served, kept.serial)
         self._hand_out(kept, ended, now)
+        self._tell_rest(key, kept.serial)
         self._log(ended, result)
         if ended.dirty:
             self.check(key)

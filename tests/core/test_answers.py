@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from envwatch.core.events import (
+    Closed,
     Compare,
     Compared,
     Evaluate,
@@ -112,9 +113,39 @@ def test_a_change_found_by_asking_costs_one_evaluation(play: Make) -> None:
     p.export(2)
     p.export(3)
     p.compare(same=False)
-    assert types(p.heard(1)) == ["changed"]
     p.evaluate(result_of(mtime=2))
     assert types(p.heard(2)) == types(p.heard(3)) == ["diff"]
+
+
+def test_a_change_found_by_asking_is_told_with_the_diff(play: Make) -> None:
+    """To those who have the old one and have not asked meanwhile; to nobody twice."""
+    p = play()
+    p.attach(1, 2, 3)
+    p.load(1)
+    p.export(3)
+    p.compare(same=True)
+    p.heard(3)
+    p.export(2)
+    p.compare(same=False)
+    p.export(3, 7)
+    assert p.heard(1) == []
+    p.evaluate(result_of(mtime=2))
+    assert types(p.heard(1)) == ["changed"]
+    assert types(p.heard(2)) == types(p.heard(3)) == ["diff"]
+    p.export(2, 8)
+    p.compare(same=True)
+    assert p.heard(1) == []
+
+
+def test_a_change_found_by_one_who_left_is_told(play: Make) -> None:
+    """Nobody evaluates it then; it has changed all the same."""
+    p = play()
+    p.attach(1, 2)
+    p.load(1)
+    p.export(2)
+    p.compare(same=False)
+    p.give(Closed(2))
+    assert types(p.heard(1)) == ["changed"]
 
 
 def test_a_moved_ctime_goes_on_with_the_newer_snapshot(play: Make) -> None:
