@@ -73,7 +73,7 @@ class Client:
         The mapping to keep, `os.environ` by default.
     output
         Called with each line that is to be shown; by default lines go to
-        `sys.stderr` as it is then.
+        `sys.stderr` as it is then. It may be set later, too.
     settings
         `Settings`; by default read from the environment.
     folder
@@ -91,7 +91,7 @@ class Client:
         settings: Settings | None = None,
         folder: str | None = None,
     ) -> None:
-        self._output = output
+        self.output = output
         self._folder = folder
         self._shown: list[str] = []
         self._said_before = ""
@@ -448,14 +448,14 @@ class Client:
 
     def _hear(self, line: str) -> None:
         """Show a line of direnv's or of ours."""
-        line = notice.shown(line, colour=self._output is None and _is_terminal())
+        line = notice.shown(line, colour=self.output is None and _is_terminal())
         if self._muted is not None:
             self._muted.append(line)
             return
         self._shown.append(line)
         try:
-            if self._output is not None:
-                self._output(line)
+            if self.output is not None:
+                self.output(line)
             elif sys.stderr is not None:
                 sys.stderr.write(line + "\n")
                 sys.stderr.flush()

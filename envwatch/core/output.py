@@ -1,0 +1,167 @@
+r"""A run's output, made safe to show: nothing of it can paint anywhere else.
+
+Lines end at `\n`. A CR starts its own line again, as progress bars do it. Of
+escape sequences only those for bold, underlined and the terminal's own sixteen
+colours of letters have their meaning; other colours are left out, and everything
+else that is not plainly visible is written as an escape, as in
+`envwatch.core.exhibit`. Of much output the end is kept.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from envwatch.core.exhibit import escaped
+
+MAX_LINES = 1000
+MAX_LETTERS = 4000
+"""Of one line; the rest is counted."""
+
+_SGR = re.compile(r"\x1b\[([0-9;:]*)m")
+_COLOURS = ("black", "red", "green", "yellow", "blue", "magenta", "cyan", "white")
+_BOLD, _UNDERLINED = 1, 4
+_NOT_BOLD, _NOT_UNDERLINED = 22, 24
+_DEFAULT, _ANY = 39, (38, 48, 58)
+
+
+class Style(NamedTuple):
+    """How letters look; `colour` is one of the terminal's own, or ""."""
+
+    colour: str = ""
+    is_bold: bool = False
+    is_underlined: bool = False
+
+
+class Span(NamedTuple):
+    """A part of a line; `is_escape`: our way to write what cannot be shown."""
+
+    text: str
+    style: Style = Style()
+    is_escape: bool = False
+
+
+Line = tuple[Span, ...]
+
+
+class Output:
+    """The output of one run, as it comes."""
+
+    def __init__(
+        self, *, max_lines: int = MAX_LINES, max_letters: int = MAX_LETTERS
+    ) -> None:
+        self._max_letters = max_letters
+        self._done: deque[Line] = deque(maxlen=max_lines)
+        self._count = 0
+        self._open = ""
+        self._cut = 0
+        self._style = Style()
+
+    def add(self, text: str) -> None:
+        """Take a piece; it may end within a line, and within a sequence."""
+        first, *more = text.split("\n")
+        self._extend(first)
+        for part in more:
+            self._end()
+            self._extend(part)
+
+    def add_whole(self, text: str) -> None:
+        """Take what stands on lines of its own."""
+        if self._open:
+            self._end()
+        self._style = Style()
+        self.add(text)
+        self._end()
+        self._style = Style()
+
+    @property
+    def lines(self) -> list[Line]:
+        """All that is kept, the line that is not at its end too."""
+        last = [self._rendered()[0]] if self._open else []
+        return [*self._left_out(), *self._done, *last]
+
+    def _left_out(self) -> Iterator[Line]:
+        missing = self._count - len(self._done)
+        if missing:
+            word = "line" if missing == 1 else "lines"
+            yield (Span(f"({missing} {word} before this left out)", is_escape=True),)
+
+    def _extend(self, text: str) -> None:
+        whole = self._open + text
+        # A CR at the very end may be half of a line's end.
+        again = whole.rfind("\r", 0, len(whole) - 1)
+        if again >= 0:
+            # What it starts again keeps the colours that were set before it.
+            self._style = _spans(whole[:again], self._style)[1]
+            whole, self._cut = whole[again + 1 :], 0
+        self._cut += max(0, len(whole) - self._max_letters)
+        self._open = whole[: self._max_letters]
+
+    def _end(self) -> None:
+        self._open = self._open.removesuffix("\r")
+        line, self._style = self._rendered()
+        self._done.append(line)
+        self._count += 1
+        self._open, self._cut = "", 0
+
+    def _rendered(self) -> tuple[Line, Style]:
+        spans, style = _spans(self._open.removesuffix("\r"), self._style)
+        if self._cut:
+            more = f"... ({self._cut} more letters)"
+            spans.append(Span(more, is_escape=True))
+        return tuple(spans), style
+
+
+def safe(text: str) -> Line:
+    """Give one line of text, everything unseen in it escaped, colours too."""
+    return tuple(_plain(text, Style()))
+
+
+def _spans(text: str, style: Style) -> tuple[list[Span], Style]:
+    spans: list[Span] = []
+    at = 0
+    for found in _SGR.finditer(text):
+        spans += _plain(text[at : found.start()], style)
+        style = _changed(style, found[1])
+        at = found.end()
+    spans += _plain(text[at:], style)
+    return spans, style
+
+
+def _plain(text: str, style: Style) -> Iterator[Span]:
+    raw = text.encode("utf-8", "surrogateescape" if _is_bytes(text) else "replace")
+    for piece in escaped(raw):
+        yield Span(piece.text, style, is_escape=piece.is_escape)
+
+
+def _is_bytes(text: str) -> bool:
+    """Tell whether every surrogate of a text stands for a byte."""
+    return not any("\ud800" <= letter <= "\udc7f" for letter in text) and not any(
+        "\udd00" <= letter <= "\udfff" for letter in text
+    )
+
+
+def _changed(style: Style, codes: str) -> Style:
+    numbers = iter(int(code or 0) for code in codes.replace(":", ";").split(";"))
+    for number in numbers:
+        if number == 0:
+            style = Style()
+        elif number in (_BOLD, _NOT_BOLD):
+            style = style._replace(is_bold=number == _BOLD)
+        elif number in (_UNDERLINED, _NOT_UNDERLINED):
+            style = style._replace(is_underlined=number == _UNDERLINED)
+        elif 30 <= number <= 37:  # noqa: PLR2004 - the sequences' own numbers
+            style = style._replace(colour=_COLOURS[number - 30])
+        elif 90 <= number <= 97:  # noqa: PLR2004 - the same
+            style = style._replace(colour=f"bright_{_COLOURS[number - 90]}")
+        elif number == _DEFAULT:
+            style = style._replace(colour="")
+        elif number in _ANY:
+            # What follows is the colour, not more codes.
+            if number != _ANY[1]:
+                style = style._replace(colour="")
+            for _ in range({5: 1, 2: 3}.get(next(numbers, 0), 0)):
+                next(numbers, None)
+    return style
