@@ -20,7 +20,7 @@ MAX_LINES = 1000
 MAX_LETTERS = 4000
 """Of one line; the rest is counted."""
 
-_SGR = re.compile(r"\x1b\[([0-9;:]*)m")
+_SGR = re.compile(r"\x1b\[([0-9;:]{0,64})m")
 _COLOURS = ("black", "red", "green", "yellow", "blue", "magenta", "cyan", "white")
 _BOLD, _UNDERLINED = 1, 4
 _NOT_BOLD, _NOT_UNDERLINED = 22, 24
@@ -131,16 +131,12 @@ def _spans(text: str, style: Style) -> tuple[list[Span], Style]:
 
 
 def _plain(text: str, style: Style) -> Iterator[Span]:
-    raw = text.encode("utf-8", "surrogateescape" if _is_bytes(text) else "replace")
+    try:
+        raw = text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        raw = text.encode("utf-8", "surrogatepass")
     for piece in escaped(raw):
         yield Span(piece.text, style, is_escape=piece.is_escape)
-
-
-def _is_bytes(text: str) -> bool:
-    """Tell whether every surrogate of a text stands for a byte."""
-    return not any("\ud800" <= letter <= "\udc7f" for letter in text) and not any(
-        "\udd00" <= letter <= "\udfff" for letter in text
-    )
 
 
 def _changed(style: Style, codes: str) -> Style:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from textual.content import Content
 
 from envwatch.core.exhibit import Kind, Line, escaped
+from envwatch.core.output import Line as OutputLine, Style
 from envwatch.core.question import Subject
 
 _STYLES = {
@@ -32,10 +33,24 @@ def page(lines: Iterable[Line]) -> Content:
     return Content("\n").join(_styled(line) for line in lines)
 
 
+def printed(lines: Iterable[OutputLine]) -> Content:
+    """Give the lines of a run's output, in the terminal's own colours."""
+    return Content("\n").join(
+        Content.assemble(*((text, _style(*how)) for text, *how in line))
+        for line in lines
+    )
+
+
 def plain(text: str) -> str:
     """Give a path or a message on one line, everything unseen in it escaped."""
     raw = text.encode("utf-8", "surrogateescape")
     return "".join(piece.text for piece in escaped(raw))
+
+
+def _style(style: Style, is_escape: bool) -> str:  # noqa: FBT001 - as a span has it
+    words = [f"ansi_{style.colour}"] if style.colour else []
+    words += ["bold"] * style.is_bold + ["underline"] * style.is_underlined
+    return " ".join([*words, *[_ESCAPE_STYLE] * is_escape])
 
 
 def _styled(line: Line) -> Content:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from envwatch.core.question import QUIET_S
 from tests.conftest import NEWER
 from tests.e2e.kernels import KernelProcess
 from tests.support.persons import Person
@@ -100,17 +98,7 @@ def test_the_question(
     terminal.type("a")
     terminal.see("export A=1", "y allows this file")
 
-    pressed = time.monotonic()
-
-    def allowed(screen: str) -> bool:
-        # A key within a moment of the question, or of another key, never answers.
-        nonlocal pressed
-        if "y allows" in screen and time.monotonic() - pressed > 2 * QUIET_S:
-            terminal.type("y")
-            pressed = time.monotonic()
-        return "is allowed; kernels load it" in screen
-
-    terminal.wait(allowed, "the file is allowed")
+    terminal.answer("y", "is allowed; kernels load it")
     assert kernel.refresh()["outcome"] == "loaded"
     terminal.type("q")
     assert terminal.end() == 0

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from envwatch.core.question import QUIET_S
 from tests.support import planted
 
 DEADLINE_S = 30.0
@@ -50,6 +51,27 @@ class Terminal:
     def write(self, text: str) -> None:
         """Type a text, letter by letter."""
         self._call("send-keys", "-l", text)
+
+    def enter(self, text: str) -> None:
+        """Type a line, and Enter after it."""
+        self.write(text)
+        self.type("Enter")
+
+    def answer(self, key: str, wanted: str) -> str:
+        """Press a key, again when it came too early to answer, until it has."""
+        pressed = time.monotonic()
+
+        def has_answered(screen: str) -> bool:
+            nonlocal pressed
+            if wanted in screen:
+                return True
+            # At a distance that the question takes for an answer.
+            if time.monotonic() - pressed > 2 * QUIET_S:
+                self.type(key)
+                pressed = time.monotonic()
+            return False
+
+        return self.wait(has_answered, f"{wanted}, after {key}")
 
     def resize(self, columns: int, lines: int) -> None:
         """Give the terminal another size."""
