@@ -192,14 +192,17 @@ def reported(text: str) -> Report | None:
 class Talk(Protocol):
     """A kernel, as the view talks to it."""
 
-    is_running: bool
-    """Whether there is a kernel that can run something."""
+    @property
+    def is_running(self) -> bool:
+        """Whether there is a kernel that can run something."""
+        raise NotImplementedError
 
     async def start(self, folder: str) -> Report | None:
         """Start one; raises `EnvwatchError` where it does not come up."""
 
     async def run(self, code: str, hear: Hear) -> bool:
         """Run code to its end; gives whether the kernel has survived it."""
+        raise NotImplementedError
 
     async def report(self) -> Report | None:
         """Ask where it is, and what its last refresh came to."""
@@ -215,6 +218,7 @@ class Talk(Protocol):
 
     async def has_died(self) -> bool:
         """Tell whether it has ended by itself, once."""
+        raise NotImplementedError
 
 
 def _text(value: object) -> str | None:

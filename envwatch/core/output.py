@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from envwatch.core.exhibit import escaped
 
@@ -22,9 +22,9 @@ MAX_LETTERS = 4000
 
 _SGR = re.compile(r"\x1b\[([0-9;:]{0,64})m")
 _COLOURS = ("black", "red", "green", "yellow", "blue", "magenta", "cyan", "white")
-_BOLD, _UNDERLINED = 1, 4
-_NOT_BOLD, _NOT_UNDERLINED = 22, 24
-_DEFAULT, _ANY = 39, (38, 48, 58)
+_ANY: dict[int, dict[str, str | bool]] = {38: {"colour": ""}, 48: {}, 58: {}}
+"""Codes that a colour of some other palette follows, and what is left of it."""
+_PARTS = {5: 1, 2: 3}
 
 
 class Style(NamedTuple):
@@ -44,6 +44,17 @@ class Span(NamedTuple):
 
 
 Line = tuple[Span, ...]
+
+_MEANT: dict[int, dict[str, str | bool]] = {
+    1: {"is_bold": True},
+    22: {"is_bold": False},
+    4: {"is_underlined": True},
+    24: {"is_underlined": False},
+    39: {"colour": ""},
+    **{30 + at: {"colour": name} for at, name in enumerate(_COLOURS)},
+    **{90 + at: {"colour": f"bright_{name}"} for at, name in enumerate(_COLOURS)},
+}
+"""What the codes of a sequence change; all others change nothing."""
 
 
 class Output:
@@ -144,20 +155,10 @@ def _changed(style: Style, codes: str) -> Style:
     for number in numbers:
         if number == 0:
             style = Style()
-        elif number in (_BOLD, _NOT_BOLD):
-            style = style._replace(is_bold=number == _BOLD)
-        elif number in (_UNDERLINED, _NOT_UNDERLINED):
-            style = style._replace(is_underlined=number == _UNDERLINED)
-        elif 30 <= number <= 37:  # noqa: PLR2004 - the sequences' own numbers
-            style = style._replace(colour=_COLOURS[number - 30])
-        elif 90 <= number <= 97:  # noqa: PLR2004 - the same
-            style = style._replace(colour=f"bright_{_COLOURS[number - 90]}")
-        elif number == _DEFAULT:
-            style = style._replace(colour="")
-        elif number in _ANY:
+        changes: Any = _MEANT.get(number) or _ANY.get(number, {})
+        style = style._replace(**changes)
+        if number in _ANY:
             # What follows is the colour, not more codes.
-            if number != _ANY[1]:
-                style = style._replace(colour="")
-            for _ in range({5: 1, 2: 3}.get(next(numbers, 0), 0)):
+            for _ in range(_PARTS.get(next(numbers, 0), 0)):
                 next(numbers, None)
     return style

@@ -81,9 +81,9 @@ def find(specs: KernelSpecManager, name: str) -> Found:
             if MARK not in spec.get("metadata", {}):
                 return Found(folder, folder.name, spec)
             ours = True
-    native = native() if name.lower() == "python3" else None
-    if native is not None:
-        return native
+    own = native() if name.lower() == "python3" else None
+    if own is not None:
+        return own
     if ours:
         raise ConfigError(f"the kernel {name} is one of envwatch's: name your own one")
     raise Unavailable(

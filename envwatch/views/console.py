@@ -114,7 +114,7 @@ class Console(Program):
                 self._busy("moving")
                 work = self._move(self._sent(event.text), folder)
                 self.run_worker(work, group="kernel")
-            case Command(Name.RELOAD):
+            case Command(_):
                 self._busy("running")
                 work = self._run(self._sent(event.text), RELOAD)
                 self.run_worker(work, group="kernel")

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from textual.content import Content
 
 from envwatch.core.exhibit import Kind, Line, escaped
-from envwatch.core.output import Line as OutputLine, Style
+from envwatch.core.output import Line as OutputLine, Span
 from envwatch.core.question import Subject
 
 _STYLES = {
@@ -36,7 +36,7 @@ def page(lines: Iterable[Line]) -> Content:
 def printed(lines: Iterable[OutputLine]) -> Content:
     """Give the lines of a run's output, in the terminal's own colours."""
     return Content("\n").join(
-        Content.assemble(*((text, _style(*how)) for text, *how in line))
+        Content.assemble(*((span.text, _style(span)) for span in line))
         for line in lines
     )
 
@@ -47,10 +47,15 @@ def plain(text: str) -> str:
     return "".join(piece.text for piece in escaped(raw))
 
 
-def _style(style: Style, is_escape: bool) -> str:  # noqa: FBT001 - as a span has it
-    words = [f"ansi_{style.colour}"] if style.colour else []
-    words += ["bold"] * style.is_bold + ["underline"] * style.is_underlined
-    return " ".join([*words, *[_ESCAPE_STYLE] * is_escape])
+def _style(span: Span) -> str:
+    colour, is_bold, is_underlined = span.style
+    words = {
+        f"ansi_{colour}": bool(colour),
+        "bold": is_bold,
+        "underline": is_underlined,
+        _ESCAPE_STYLE: span.is_escape,
+    }
+    return " ".join(word for word, is_meant in words.items() if is_meant)
 
 
 def _styled(line: Line) -> Content:

@@ -138,8 +138,9 @@ class Turns(VerticalScroll, can_focus=False):
     def begin(self, text: str = "") -> Turn:
         """Add a turn, and forget the oldest of very many."""
         turn = Turn(text)
-        self.mount(turn)
+        # Neither is waited for: what comes next comes after it.
+        _ = self.mount(turn)
         for old in list(self.query(Turn))[: -MAX_TURNS - 1]:
-            old.remove()
+            _ = old.remove()
         self.anchor()
         return turn
