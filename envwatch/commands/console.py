@@ -28,8 +28,8 @@ INSTALL = "pip install 'envwatch[tui,jupyter]'"
 """What brings what the console needs."""
 
 ENDING = (signal.SIGTERM, signal.SIGHUP)
-END_S = 8.0
-"""So long an end that was asked for by a signal may take."""
+END_S = 4.0
+"""So long the view may take for its end, when a signal has asked for it."""
 
 _NEEDED = ("textual", "rich", "jupyter_client", "zmq", "traitlets", "ipykernel")
 
@@ -99,31 +99,42 @@ def spec_of(name: str | None) -> dict[str, Any]:
 
 async def conversed(view: Console, kernel: Kernel) -> int:
     """Run the view to its end, and end the kernel whatever has ended the view."""
-    loop = asyncio.get_running_loop()
-    ended: list[int] = []
     work = asyncio.ensure_future(view.run_async())
-
-    def end(number: int) -> None:
-        if not ended:
-            view.exit(128 + number)
-            # A terminal that is gone may keep the view from its own end.
-            loop.call_later(END_S / 2, work.cancel)
-        ended.append(number)
-
-    for number in ENDING:
-        loop.add_signal_handler(number, end, number)
+    ending = _Ending(view, work)
     try:
         code = await work
     except (asyncio.CancelledError, OSError):
-        if not ended:
+        # A terminal that is gone may keep the view from its own end.
+        if ending.number is None:
             raise
         code = None
     finally:
         await kernel.close()
-        for number in ENDING:
-            loop.remove_signal_handler(number)
-    if ended:
-        return 128 + ended[0]
+        ending.close()
+    if ending.number is not None:
+        return 128 + ending.number
     if view.error is not None:
         raise view.error
     return code or 0
+
+
+class _Ending:
+    """Has signals end the view, and not us before the kernel has ended."""
+
+    def __init__(self, view: Console, work: asyncio.Future[Any]) -> None:
+        self.number: int | None = None
+        self._view = view
+        self._work = work
+        self._loop = asyncio.get_running_loop()
+        for number in ENDING:
+            self._loop.add_signal_handler(number, self._end, number)
+
+    def close(self) -> None:
+        for number in ENDING:
+            self._loop.remove_signal_handler(number)
+
+    def _end(self, number: int) -> None:
+        if self.number is None:
+            self.number = number
+            self._view.exit(128 + number)
+            self._loop.call_later(END_S, self._work.cancel)

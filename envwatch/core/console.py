@@ -88,6 +88,16 @@ def composed(text: str) -> Code | Command | Mistake | None:
     return Command(name, argument or ("~" if name is Name.CD else ""))
 
 
+class Doing(StrEnum):
+    """What the kernel is busy with, as the view says it."""
+
+    NOTHING = "idle"
+    STARTING = "starting"
+    RUNNING = "running"
+    MOVING = "moving"
+    ASKING = "asking you"
+
+
 class History:
     """What was composed before; the draft that was left for it is kept."""
 
@@ -146,7 +156,15 @@ class Said:
     line: str
 
 
-Heard = Printed | Shown | Said
+@dataclass(frozen=True)
+class Asked:
+    """A run waits for a line of the person's (`input()`, `getpass()`)."""
+
+    prompt: str
+    is_secret: bool = False
+
+
+Heard = Printed | Shown | Said | Asked
 Hear = Callable[[Heard], object]
 
 
@@ -212,6 +230,9 @@ class Talk(Protocol):
 
     async def indent(self, code: str) -> str | None:
         """Give what the next line begins with; None: the code is complete."""
+
+    def answer(self, text: str) -> None:
+        """Give the line that a run has asked for."""
 
     async def interrupt(self) -> None:
         """Interrupt what it runs."""

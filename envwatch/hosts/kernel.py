@@ -22,7 +22,15 @@ from jupyter_client.asynchronous.client import AsyncKernelClient
 from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
 from jupyter_client.manager import AsyncKernelManager
 
-from envwatch.core.console import Hear, Printed, Report, Said, Shown, reported
+from envwatch.core.console import (
+    Asked,
+    Hear,
+    Printed,
+    Report,
+    Said,
+    Shown,
+    reported,
+)
 from envwatch.errors import Unavailable
 
 START_S = 60.0
@@ -35,6 +43,7 @@ END_S = 4.0
 
 _LOOK_EVERY_S = 0.5
 _KEPT = 200
+_SECRET = "Password: "  # ipykernel asks without a word
 _TOLD = "envwatch"
 _CALL = '__import__("kernel_client.console").console.{}'
 
@@ -47,7 +56,7 @@ class Kernel:
         self._environ = dict(environ)
         self._manager: AsyncKernelManager | None = None
         self._client: AsyncKernelClient | None = None
-        self._listener: asyncio.Task[None] | None = None
+        self._listeners: list[asyncio.Task[None]] = []
         self._hears: dict[str, Hear] = {}
         self._idle: dict[str, asyncio.Event] = {}
         self._turn = asyncio.Lock()
@@ -85,7 +94,7 @@ class Kernel:
             if self._client is None:
                 return False
             # Nothing is ever queued behind it that an error would have to stop.
-            number = self._client.execute(code, allow_stdin=False, stop_on_error=False)
+            number = self._client.execute(code, allow_stdin=True, stop_on_error=False)
             self._hears[number] = hear
             for old in list(self._hears)[:-_KEPT]:
                 del self._hears[old]
@@ -111,6 +120,11 @@ class Kernel:
         if answer.get("status") != "incomplete":
             return None
         return str(answer.get("indent", ""))
+
+    def answer(self, text: str) -> None:
+        """Give the line that a run has asked for."""
+        if self._client is not None:
+            self._client.input(text)
 
     async def interrupt(self) -> None:
         """Interrupt what it runs."""
@@ -190,6 +204,16 @@ class Kernel:
             elif hear is not None:
                 _hand_on(message["msg_type"], content, hear)
 
+    async def _listen_for_questions(self, client: AsyncKernelClient) -> None:
+        while True:
+            message = await client.get_stdin_msg()
+            hear = self._hears.get(message["parent_header"].get("msg_id"))
+            if message["msg_type"] == "input_request" and hear is not None:
+                content = message["content"]
+                is_secret = content.get("password") is True
+                prompt = str(content.get("prompt") or (_SECRET if is_secret else ""))
+                hear(Asked(prompt, is_secret=is_secret))
+
     # ------------------------------------------------------------ its life
 
     async def _start(self, folder: str, errors: IO[bytes]) -> None:
@@ -209,13 +233,16 @@ class Kernel:
             client.stop_channels()
             raise
         self._client = client
-        self._listener = asyncio.create_task(self._listen(client))
+        self._listeners = [
+            asyncio.create_task(self._listen(client)),
+            asyncio.create_task(self._listen_for_questions(client)),
+        ]
 
     async def _end(self) -> None:
         manager, self._manager = self._manager, None
         client, self._client = self._client, None
-        listener, self._listener = self._listener, None
-        if listener is not None:
+        listeners, self._listeners = self._listeners, []
+        for listener in listeners:
             listener.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await listener

@@ -4,12 +4,47 @@ from __future__ import annotations
 
 from textual import events
 from textual.message import Message
-from textual.widgets import TextArea
+from textual.widgets import Input, TextArea
 
 from envwatch.core.console import History
 from envwatch.views.question import QuestionFirst
 
 _LINE = ("ctrl+j", "shift+enter", "alt+enter")
+
+
+END_OF_FILE = "\x04"
+"""What a kernel takes for the end of its input."""
+
+
+class Reply(Input):
+    """One line for a run that asks for it, hidden where it is a secret."""
+
+    DEFAULT_CSS = "Reply, Reply:focus { height: 3; border: round $foreground; }"
+
+    class Sent(Message):
+        """Enter was pressed, or (`text` is `END_OF_FILE`) ctrl+d."""
+
+        def __init__(self, text: str) -> None:
+            self.text = text
+            super().__init__()
+
+    class Interrupted(Message):
+        """ctrl+c was pressed."""
+
+    def __init__(self, *, is_secret: bool) -> None:
+        super().__init__(password=is_secret)
+
+    async def _on_key(self, event: events.Key) -> None:
+        if event.key == "enter":
+            self.post_message(self.Sent(self.value))
+        elif event.key == "ctrl+d" and not self.value:
+            self.post_message(self.Sent(END_OF_FILE))
+        elif event.key == "ctrl+c":
+            self.post_message(self.Interrupted())
+        else:
+            return
+        event.stop()
+        event.prevent_default()
 
 
 class Lines(TextArea):

@@ -14,8 +14,11 @@ from textual.widgets import Static
 
 from envwatch.core.console import (
     HELP,
+    Asked,
     Code,
     Command,
+    Doing,
+    Heard,
     Mistake,
     Name,
     Report,
@@ -26,7 +29,7 @@ from envwatch.errors import EnvwatchError
 from envwatch.text import plain
 from envwatch.views import overview
 from envwatch.views.asking import Inquire
-from envwatch.views.composer import Composer
+from envwatch.views.composer import END_OF_FILE, Composer, Reply
 from envwatch.views.program import Program
 from envwatch.views.question import QuestionView
 from envwatch.views.turns import Turn, Turns
@@ -36,6 +39,7 @@ RELOAD = "%envwatch reload"
 DIED_EVERY_S = 1.0
 """So often it is looked whether a kernel that runs nothing has died."""
 
+STARTING = "what is composed waits for the kernel to start"
 HELD = "what is composed waits: ctrl+c interrupts the run"
 DEAD = "the kernel has died; the next run starts another one"
 NO_HOOK = "this kernel has no hook, so no .envrc is loaded in it"
@@ -72,11 +76,12 @@ class Console(Program):
         self._status = status
         self._home = home
         self._state = "looking"
-        self._doing = "starting"
+        self._doing = Doing.STARTING
         self._hint = ""
         self._turns = Turns()
         self._composer = Composer()
         self._view: QuestionView | None = None
+        self._asking = Turn()
 
     def compose(self) -> ComposeResult:
         """Lay out the screen; the question comes when direnv is found."""
@@ -108,18 +113,18 @@ class Console(Program):
                 self._sent(event.text).tell(f"{key:<12}{HELP[key]}" for key in HELP)
             case Command(Name.STATUS):
                 self.run_worker(self._tell(self._sent(event.text)), group="status")
-            case _ if self._doing:
-                self.hint(HELD if self._doing == "running" else "the kernel starts")
+            case _ if self._doing is not Doing.NOTHING:
+                self.hint(STARTING if self._doing is Doing.STARTING else HELD)
             case Command(Name.CD, folder):
-                self._busy("moving")
+                self._busy(Doing.MOVING)
                 work = self._move(self._sent(event.text), folder)
                 self.run_worker(work, group="kernel")
             case Command(_):
-                self._busy("running")
+                self._busy(Doing.RUNNING)
                 work = self._run(self._sent(event.text), RELOAD)
                 self.run_worker(work, group="kernel")
             case Code(text):
-                self._busy("running")
+                self._busy(Doing.RUNNING)
                 self.run_worker(self._send(text), group="kernel")
 
     def on_lines_key(self, event: Composer.Key) -> None:
@@ -130,13 +135,16 @@ class Console(Program):
             self._turns.scroll_page_up(animate=False)
         elif event.key == "pagedown":
             self._turns.scroll_page_down(animate=False)
-        elif self._doing == "running":
-            self.hint("interrupting ...")
-            self.run_worker(self._kernel.interrupt(), group="interrupt")
+        elif self._doing is Doing.RUNNING:
+            self._interrupt()
         elif self._composer.text:
             self._composer.take(self._composer.text)
         else:
             self.hint("ctrl+d or /quit leaves")
+
+    def _interrupt(self) -> None:
+        self.hint("interrupting ...")
+        self.run_worker(self._kernel.interrupt(), group="interrupt")
 
     def _sent(self, text: str) -> Turn:
         self._composer.take(text)
@@ -150,10 +158,10 @@ class Console(Program):
         turn = self._turns.begin()
         if await self._start(turn):
             turn.note(f"a kernel runs in {self._named(self._folder)}; /help helps")
-        self._busy("")
+        self._busy(Doing.NOTHING)
 
     async def _start(self, turn: Turn) -> bool:
-        self._busy("starting")
+        self._busy(Doing.STARTING)
         try:
             report = await self._kernel.start(self._folder)
         except EnvwatchError as error:
@@ -167,28 +175,39 @@ class Console(Program):
         indent = await self._kernel.indent(text)
         if indent is not None:
             self._composer.take(text, instead=f"{text}\n{indent}")
-            self._busy("")
+            self._busy(Doing.NOTHING)
             return
         await self._run(self._sent(text), text)
 
     async def _run(self, turn: Turn, code: str) -> None:
-        if not self._kernel.is_running:
-            if not await self._start(turn):
-                self._busy("")
-                return
-            turn.note("this is a new kernel: nothing of the last one is in it")
-        self._busy("running")
-        if await self._kernel.run(code, turn.hear):
+        if not await self._is_there(turn):
+            self._busy(Doing.NOTHING)
+            return
+        self._busy(Doing.RUNNING)
+        is_alive = await self._kernel.run(code, lambda heard: self._hear(turn, heard))
+        await self._asked_no_more()
+        if is_alive:
             self._follow(turn, await self._kernel.report())
         else:
             turn.note(DEAD)
             self.check()
         self.hint("")
-        self._busy("")
+        self._busy(Doing.NOTHING)
+
+    async def _is_there(self, turn: Turn) -> bool:
+        """Start another kernel where there is none any more; gives whether one runs."""
+        if await self._kernel.has_died():
+            turn.note("the kernel had died")
+        if self._kernel.is_running:
+            return True
+        if not await self._start(turn):
+            return False
+        turn.note("this is a new kernel: nothing of the last one is in it")
+        return True
 
     async def _move(self, turn: Turn, folder: str) -> None:
-        if self._kernel.is_running or await self._start(turn):
-            self._busy("moving")
+        if await self._is_there(turn):
+            self._busy(Doing.MOVING)
             report = await self._kernel.move(folder)
             if report is None:
                 turn.note(NO_ANSWER)
@@ -198,7 +217,7 @@ class Console(Program):
                 self._folder = report.folder
                 turn.note(f"now in {self._named(report.folder)}")
                 self.open()
-        self._busy("")
+        self._busy(Doing.NOTHING)
 
     async def _tell(self, turn: Turn) -> None:
         try:
@@ -223,9 +242,50 @@ class Console(Program):
             self.check()
 
     async def _notice(self) -> None:
-        if not self._doing and await self._kernel.has_died():
+        if self._doing is Doing.NOTHING and await self._kernel.has_died():
             self._turns.begin().note(DEAD)
             self._paint()
+
+    # ------------------------------------------------------------ what a run asks
+
+    def _hear(self, turn: Turn, heard: Heard) -> None:
+        turn.hear(heard)
+        if isinstance(heard, Asked):
+            self._asking = turn
+            self.call_next(self._reply, heard)
+
+    async def _reply(self, asked: Asked) -> None:
+        """Have a line typed for the run; the draft in the composer is kept."""
+        await self.query(Reply).remove()
+        # A `y` for a program must not be an answer to the question about a file.
+        if self._view is not None:
+            self._view.follow(None)
+        self._composer.display = False
+        reply = Reply(is_secret=asked.is_secret)
+        await self.mount(reply, after=self._composer)
+        reply.focus()
+        self._busy(Doing.ASKING)
+
+    async def on_reply_sent(self, event: Reply.Sent) -> None:
+        """Give the run its line."""
+        reply = self.query_one(Reply)
+        is_shown = not reply.password and event.text != END_OF_FILE
+        self._asking.tell_on(event.text if is_shown else "")
+        await self._asked_no_more()
+        self._busy(Doing.RUNNING)
+        self._kernel.answer(event.text)
+
+    def on_reply_interrupted(self) -> None:
+        """Interrupt the run that asks."""
+        self._interrupt()
+
+    async def _asked_no_more(self) -> None:
+        if self.query(Reply):
+            await self.query(Reply).remove()
+            self._composer.display = True
+            self._composer.focus()
+            if self._view is not None:
+                self._view.follow(self._folder)
 
     # ------------------------------------------------------------ the question
 
@@ -286,17 +346,18 @@ class Console(Program):
         """Give the folder the room that there is now."""
         self._paint()
 
-    def _busy(self, what: str) -> None:
+    def _busy(self, what: Doing) -> None:
         self._doing = what
         self._paint()
 
     def _paint(self) -> None:
-        kernel = self._doing or ("idle" if self._kernel.is_running else "none")
+        kernel = str(self._doing)
+        if self._doing is Doing.NOTHING and not self._kernel.is_running:
+            kernel = "none"
         hint = self._hint
         if not hint:
-            hint = (
-                "ctrl+c interrupts" if kernel == "running" else "/help, ctrl+d leaves"
-            )
+            is_busy = self._doing in (Doing.RUNNING, Doing.ASKING)
+            hint = "ctrl+c interrupts" if is_busy else "/help, ctrl+d leaves"
         rest = f" | {self._state} | kernel {kernel} | {hint}"
         room = max(12, self.size.width - overview.columns(rest))
         folder = overview.shortened(self._named(self._folder), room)

@@ -15,7 +15,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
 
-from envwatch.core.console import Heard, Printed, Said, Shown
+from envwatch.core.console import Asked, Heard, Printed, Said, Shown
 from envwatch.core.output import Output
 from envwatch.views.painting import printed
 
@@ -84,6 +84,8 @@ class Turn(Vertical):
         match heard:
             case Printed(text):
                 self._block("").output.add(text)
+            case Asked(prompt):
+                self._block("").output.add(prompt)
             case Shown(text):
                 self._block("").output.add_whole(text)
             case Said(line):
@@ -101,6 +103,11 @@ class Turn(Vertical):
         """Show lines as a kernel's output is shown."""
         for line in lines:
             self._block("").output.add_whole(line)
+        self._come()
+
+    def tell_on(self, text: str) -> None:
+        """End the line that a run has asked for, with what was typed."""
+        self._block("").output.add(f"{text}\n")
         self._come()
 
     def _come(self) -> None:
