@@ -3,7 +3,7 @@
 The kernel is started as `envwatch jupyter install` would have it started, so the
 hook is there before its first cell, also in another virtual environment. One
 request at a time; what comes late (from a thread of a run that has ended, say) goes
-to the run that it belongs to. A kernel that dies is noticed, and a new one can be
+to the run that the kernel says it belongs to, or to the last one. A kernel that dies is noticed, and a new one can be
 started in its place.
 """
 
@@ -197,7 +197,9 @@ class Kernel:
         while True:
             message = await client.get_iopub_msg()
             number = message["parent_header"].get("msg_id")
-            hear, content = self._hears.get(number), message["content"]
+            # A thread's output has the id of the last request, maybe one of our own.
+            newest = next(reversed(self._hears.values()), None)
+            hear, content = self._hears.get(number, newest), message["content"]
             if message["msg_type"] == "status":
                 if content["execution_state"] == "idle" and number in self._idle:
                     self._idle[number].set()
@@ -242,14 +244,7 @@ class Kernel:
         manager, self._manager = self._manager, None
         client, self._client = self._client, None
         listeners, self._listeners = self._listeners, []
-        for listener in listeners:
-            listener.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await listener
-        if client is not None:
-            client.stop_channels()
-        if manager is not None and manager.has_kernel:
-            await _finished(_ended(manager))
+        await _finished(_ended(manager, client, listeners))
 
 
 class _Only(KernelSpecManager):
@@ -265,7 +260,18 @@ class _Only(KernelSpecManager):
         return KernelSpec(resource_dir="", **self._spec)
 
 
-async def _ended(manager: AsyncKernelManager) -> None:
+async def _ended(
+    manager: AsyncKernelManager | None,
+    client: AsyncKernelClient | None,
+    listeners: list[asyncio.Task[None]],
+) -> None:
+    for listener in listeners:
+        listener.cancel()
+    await asyncio.gather(*listeners, return_exceptions=True)
+    if client is not None:
+        client.stop_channels()
+    if manager is None or not manager.has_kernel:
+        return
     try:
         await manager.shutdown_kernel()
     finally:
