@@ -43,7 +43,7 @@ END_S = 4.0
 
 _LOOK_EVERY_S = 0.5
 _KEPT = 200
-_SECRET = "Password: "  # ipykernel asks without a word
+_HIDDEN = "Password: "  # ipykernel asks without a word
 _TOLD = "envwatch"
 _CALL = '__import__("kernel_client.console").console.{}'
 
@@ -213,7 +213,7 @@ class Kernel:
             if message["msg_type"] == "input_request" and hear is not None:
                 content = message["content"]
                 is_secret = content.get("password") is True
-                prompt = str(content.get("prompt") or (_SECRET if is_secret else ""))
+                prompt = str(content.get("prompt") or (_HIDDEN if is_secret else ""))
                 hear(Asked(prompt, is_secret=is_secret))
 
     # ------------------------------------------------------------ its life

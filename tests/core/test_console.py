@@ -141,9 +141,15 @@ def test_what_is_no_report(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("outcome", "is_told"),
-    [("blocked", False), ("denied", True), (None, True), ("loaded", True)],
+    "report",
+    [
+        Report("/w", outcome="blocked", is_told=False),
+        Report("/w", outcome="denied", is_told=True),
+        Report("/w", outcome=None, is_told=True),
+        Report("/w", outcome="loaded", is_told=True),
+    ],
+    ids=str,
 )
-def test_what_does_not_ask(outcome: str | None, is_told: bool) -> None:
+def test_what_does_not_ask(report: Report) -> None:
     """Only a run that was told that its file is blocked does."""
-    assert not Report("/w", outcome=outcome, is_told=is_told).is_blocked
+    assert not report.is_blocked

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -13,15 +12,10 @@ from tests.e2e.kernels import KernelProcess
 from tests.support.persons import Person
 from tests.support.planted import exports
 from tests.support.programs import COMMAND
-from tests.support.tmux import Terminal
+from tests.support.tmux import COLOURS, Terminal
 from tests.support.worlds import World
 
 pytestmark = pytest.mark.parametrize("version", [NEWER], indirect=True)
-
-COLOURS = re.compile(
-    r"\x1b\[[0-9;:]*?(?<![0-9])(3[0-7]|4[0-7]|[34]8|9[0-7]|10[0-7])(?=[;:m])"
-)
-"""Sequences that set another colour than the terminal's own two."""
 
 
 @pytest.fixture

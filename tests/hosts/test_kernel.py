@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +68,13 @@ async def kernel(
         yield made
     finally:
         await made.close()
+
+
+async def eventually(condition: Callable[[], Awaitable[bool]]) -> None:
+    """Wait until something outside of us is so."""
+    async with asyncio.timeout(DEADLINE_S):
+        while not await condition():  # noqa: ASYNC110 - nobody tells us
+            await asyncio.sleep(0.01)
 
 
 async def pid_of(kernel: Kernel) -> int:
@@ -246,11 +253,19 @@ async def test_a_kernel_that_dies_between_runs(kernel: Kernel) -> None:
     pid = await pid_of(kernel)
     assert not await kernel.has_died()
     os.kill(pid, 9)
-    async with asyncio.timeout(DEADLINE_S):
-        while not await kernel.has_died():
-            await asyncio.sleep(0)
+    await eventually(kernel.has_died)
     assert not kernel.is_running
     assert not is_there(pid)
+
+
+STUBBORN = """
+import signal, time
+for each in (signal.SIGINT, signal.SIGTERM):
+    signal.signal(each, lambda *_: 0)
+print('begun', flush=True)
+while True:
+    time.sleep(1000)
+"""
 
 
 @pytest.mark.parametrize(
@@ -258,9 +273,7 @@ async def test_a_kernel_that_dies_between_runs(kernel: Kernel) -> None:
     [
         "1",
         "import time; print('begun', flush=True); time.sleep(1000)",
-        "import signal, time\n"
-        "for each in (signal.SIGINT, signal.SIGTERM): signal.signal(each, lambda *_: 0)\n"
-        "print('begun', flush=True)\nwhile True: time.sleep(1000)",
+        STUBBORN,
         "print('begun', flush=True); input()",
     ],
     ids=["idle", "busy", "stubborn", "asking"],
@@ -295,9 +308,12 @@ async def test_its_end_while_it_starts(world: World, jupyter: Jupyter) -> None:
     spec = spec_of(None)
     made = Kernel(spec, {**jupyter.environ, "ENVWATCH_TEST_MARK": str(world.top)})
     starting = asyncio.create_task(made.start(str(world.folder("w"))))
-    async with asyncio.timeout(DEADLINE_S):
-        while not (found := marked(world.top)):
-            await asyncio.sleep(0.01)
+
+    async def is_on_its_way() -> bool:
+        return bool(marked(world.top))
+
+    await eventually(is_on_its_way)
+    found = marked(world.top)
     starting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await starting

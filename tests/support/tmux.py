@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import shutil
 import subprocess
@@ -15,6 +16,11 @@ from tests.support import planted
 
 DEADLINE_S = 30.0
 _TURN_S = 0.02
+
+COLOURS = re.compile(
+    r"\x1b\[[0-9;:]*?(?<![0-9])(3[0-7]|4[0-7]|[34]8|9[0-7]|10[0-7])(?=[;:m])"
+)
+"""Sequences that set another colour than the terminal's own two."""
 
 
 class Terminal:
