@@ -147,7 +147,7 @@ class Turns(VerticalScroll, can_focus=False):
         turn = Turn(text)
         # Neither is waited for: what comes next comes after it.
         _ = self.mount(turn)
-        for old in list(self.query(Turn))[: -MAX_TURNS - 1]:
+        for old in list(self.query(Turn))[:-MAX_TURNS]:
             _ = old.remove()
         self.anchor()
         return turn
