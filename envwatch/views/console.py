@@ -39,8 +39,8 @@ RELOAD = "%envwatch reload"
 DIED_EVERY_S = 1.0
 """So often it is looked whether a kernel that runs nothing has died."""
 
-STARTING = "what is composed waits for the kernel to start"
-HELD = "what is composed waits: ctrl+c interrupts the run"
+STARTING = "it waits: the kernel is not there yet"
+HELD = "it waits, a cell runs: ctrl+c interrupts"
 DEAD = "the kernel has died; the next run starts another one"
 NO_HOOK = "this kernel has no hook, so no .envrc is loaded in it"
 NO_ANSWER = "the kernel gives no answer about its folder"
@@ -56,7 +56,7 @@ class Console(Program):
     TITLE = "envwatch console"
     CSS = """
     Screen { layout: vertical; }
-    Turns { height: 1fr; min-height: 3; }
+    Turns { height: 1fr; min-height: 0; }
     #state { height: 1; text-wrap: nowrap; text-overflow: ellipsis; }
     """
 
@@ -158,6 +158,7 @@ class Console(Program):
         turn = self._turns.begin()
         if await self._start(turn):
             turn.note(f"a kernel runs in {self._named(self._folder)}; /help helps")
+        self.hint("")
         self._busy(Doing.NOTHING)
 
     async def _start(self, turn: Turn) -> bool:
@@ -354,11 +355,9 @@ class Console(Program):
         kernel = str(self._doing)
         if self._doing is Doing.NOTHING and not self._kernel.is_running:
             kernel = "none"
-        hint = self._hint
-        if not hint:
-            is_busy = self._doing in (Doing.RUNNING, Doing.ASKING)
-            hint = "ctrl+c interrupts" if is_busy else "/help, ctrl+d leaves"
-        rest = f" | {self._state} | kernel {kernel} | {hint}"
+        is_busy = self._doing in (Doing.RUNNING, Doing.ASKING)
+        usual = "ctrl+c interrupts" if is_busy else "/help, ctrl+d leaves"
+        rest = f" | {self._state} | {self._hint or f'kernel {kernel} | {usual}'}"
         room = max(12, self.size.width - overview.columns(rest))
         folder = overview.shortened(self._named(self._folder), room)
         self.query_one("#state", Static).update(Content(folder + rest))
