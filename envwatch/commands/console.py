@@ -7,10 +7,8 @@ ended by SIGTERM. Whatever ends it, the kernel is ended first.
 
 from __future__ import annotations
 
-import asyncio
 import os
-import signal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -20,16 +18,8 @@ from envwatch.commands.terminal import Terminal
 from envwatch.errors import Unavailable
 from kernel_client.settings import Settings
 
-if TYPE_CHECKING:
-    from envwatch.hosts.kernel import Kernel
-    from envwatch.views.console import Console
-
 INSTALL = "pip install 'envwatch[tui,jupyter]'"
 """What brings what the console needs."""
-
-ENDING = (signal.SIGTERM, signal.SIGHUP)
-END_S = 4.0
-"""So long the view may take for its end, when a signal has asked for it."""
 
 _NEEDED = ("textual", "rich", "jupyter_client", "zmq", "traitlets", "ipykernel")
 
@@ -55,6 +45,7 @@ def command(folder: str, name: str | None) -> int:
     if not Terminal.is_there():
         raise click.UsageError("the console needs a terminal")
     try:
+        from envwatch.commands import conversation
         from envwatch.hosts.kernel import Kernel
         from envwatch.views.console import Console
     except ModuleNotFoundError as error:
@@ -71,7 +62,7 @@ def command(folder: str, name: str | None) -> int:
         status=lambda where: status.told(where, base),
         home=base.get("HOME", ""),
     )
-    return asyncio.run(conversed(view, kernel))
+    return conversation.hold(view, kernel)
 
 
 def spec_of(name: str | None) -> dict[str, Any]:
@@ -95,46 +86,3 @@ def spec_of(name: str | None) -> dict[str, Any]:
         display_name=None,
         provisioned=False,
     )
-
-
-async def conversed(view: Console, kernel: Kernel) -> int:
-    """Run the view to its end, and end the kernel whatever has ended the view."""
-    work = asyncio.ensure_future(view.run_async())
-    ending = _Ending(view, work)
-    try:
-        code = await work
-    except (asyncio.CancelledError, OSError):
-        # A terminal that is gone may keep the view from its own end.
-        if ending.number is None:
-            raise
-        code = None
-    finally:
-        await kernel.close()
-        ending.close()
-    if ending.number is not None:
-        return 128 + ending.number
-    if view.error is not None:
-        raise view.error
-    return code or 0
-
-
-class _Ending:
-    """Has signals end the view, and not us before the kernel has ended."""
-
-    def __init__(self, view: Console, work: asyncio.Future[Any]) -> None:
-        self.number: int | None = None
-        self._view = view
-        self._work = work
-        self._loop = asyncio.get_running_loop()
-        for number in ENDING:
-            self._loop.add_signal_handler(number, self._end, number)
-
-    def close(self) -> None:
-        for number in ENDING:
-            self._loop.remove_signal_handler(number)
-
-    def _end(self, number: int) -> None:
-        if self.number is None:
-            self.number = number
-            self._view.exit(128 + number)
-            self._loop.call_later(END_S, self._work.cancel)

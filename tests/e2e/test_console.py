@@ -67,6 +67,15 @@ def pid_of(terminal: Terminal) -> int:
     return int(re.findall(r"pid (\d+)\n", screen)[-1])
 
 
+def parent_of(terminal: Terminal) -> int:
+    """Have the kernel tell the process id of the console."""
+    terminal.enter("print('parent', __import__('os').getppid())")
+    screen = terminal.wait(
+        lambda screen: re.search(r"parent \d+\n", screen), "its parent"
+    )
+    return int(re.findall(r"parent (\d+)\n", screen)[-1])
+
+
 def is_gone(pid: int) -> bool:
     """Tell whether a process has ended."""
     return not Path(f"/proc/{pid}").exists()
@@ -140,13 +149,11 @@ def test_ended_by_a_signal(
     """The kernel goes first, though it is busy; the terminal is put back."""
     terminal = console()
     terminal.see(READY)
-    terminal.enter("print('parent', __import__('os').getppid())")
-    shown = terminal.wait(lambda s: re.search(r"parent \d+\n", s), "the parent")
-    (parent,) = re.findall(r"parent (\d+)\n", shown)
+    parent = parent_of(terminal)
     pid = pid_of(terminal)
     terminal.enter(SLEEP)
     terminal.see("begun")
-    os.kill(int(parent), number)
+    os.kill(parent, number)
     assert terminal.end() == code
     assert is_gone(pid)
     assert "kernel running" not in terminal.screen
@@ -169,11 +176,9 @@ def test_killed(world: World, console: Open) -> None:
     """Then the kernel notices by itself that nobody is there any more."""
     terminal = console()
     terminal.see(READY)
-    terminal.enter("print('parent', __import__('os').getppid())")
-    shown = terminal.wait(lambda s: re.search(r"parent \d+\n", s), "the parent")
-    (parent,) = re.findall(r"parent (\d+)\n", shown)
+    parent = parent_of(terminal)
     pid = pid_of(terminal)
-    os.kill(int(parent), signal.SIGKILL)
+    os.kill(parent, signal.SIGKILL)
     terminal.end()
     until("the kernel has ended", lambda: is_gone(pid))
 

@@ -6,6 +6,7 @@ import asyncio
 import os
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,10 @@ class Ears:
         """All that was printed and shown."""
         kinds = (Printed, Shown)
         return "".join(each.text for each in self.heard if isinstance(each, kinds))
+
+    def has_asked(self, times: int) -> bool:
+        """Tell whether so many lines were asked for."""
+        return sum(isinstance(each, Asked) for each in self.heard) == times
 
     async def until(self, condition: Callable[[], object]) -> None:
         """Wait until what was heard is as it should be."""

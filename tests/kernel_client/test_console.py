@@ -90,7 +90,7 @@ def test_a_hook_that_is_off_and_none_at_all(
 def test_what_direnv_says_is_told_apart(shell: Shell) -> None:
     """It is no output of the cell."""
     console.attach()
-    output = console.default_client().output
+    output = kernel_client.default_client().output
     assert output is not None
     output("direnv: loading")
     assert shell.published == [

@@ -99,7 +99,7 @@ class Terminal:
         """Wait until all of these are on the screen; give it."""
         return self.wait(lambda screen: all(text in screen for text in texts), texts)
 
-    def wait(self, condition: Callable[[str], bool], what: object) -> str:
+    def wait(self, condition: Callable[[str], object], what: object) -> str:
         """Wait until the screen is as it should be; give it."""
         deadline = time.monotonic() + DEADLINE_S
         while not condition(screen := self.screen):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from textual.app import ComposeResult
 from textual.widgets import Static
 
 from envwatch.views.program import Program
@@ -23,9 +24,9 @@ class Broken(Program):
 class Fine(Program):
     """Shows a line."""
 
-    def compose(self) -> list[Static]:  # type: ignore[override]
+    def compose(self) -> ComposeResult:
         """Show it."""
-        return [Static("here")]
+        yield Static("here")
 
 
 async def test_a_mistake_prints_no_variables(
