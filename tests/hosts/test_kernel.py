@@ -204,11 +204,7 @@ async def test_a_line_that_a_run_asks_for(kernel: Kernel) -> None:
     )
     run = asyncio.create_task(kernel.run(code, ears))
     for number, answer in enumerate(("1", "22", "\x04"), start=1):
-        await ears.until(
-            lambda number=number: (
-                sum(isinstance(each, Asked) for each in ears.heard) == number
-            )
-        )
+        await ears.until(partial(ears.has_asked, number))
         kernel.answer(answer)
     assert await run
     asked = [each for each in ears.heard if isinstance(each, Asked)]
