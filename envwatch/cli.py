@@ -13,6 +13,7 @@ from envwatch import __version__
 COMMANDS = {
     "ask": "Show a blocked file and what changed in it, and ask whether to allow it.",
     "completion": "Print the script that completes `envwatch` in a shell.",
+    "console": "Talk to a kernel that follows direnv, and answer for a blocked file.",
     "demo": "Show the main job with the real direnv, 20 kernels and a notebook.",
     "doctor": "Check what envwatch needs here, with a remedy for each finding.",
     "exec": "Run one program in the environment of a workspace.",

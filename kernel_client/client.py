@@ -73,7 +73,7 @@ class Client:
         The mapping to keep, `os.environ` by default.
     output
         Called with each line that is to be shown; by default lines go to
-        `sys.stderr` as it is then.
+        `sys.stderr` as it is then. It may be set later, too.
     settings
         `Settings`; by default read from the environment.
     folder
@@ -113,6 +113,16 @@ class Client:
         received = self._fences.received
         self._answers = Answers(settings, hear, received, self._tally)
         _clients.append(ref(self, _clients.remove))
+
+    @property
+    def output(self) -> Callable[[str], None] | None:
+        """Called with each line that is to be shown; None: `sys.stderr`."""
+        return self._shown.output
+
+    @output.setter
+    def output(self, output: Callable[[str], None] | None) -> None:
+        """Have lines shown elsewhere from now on."""
+        self._shown.output = output
 
     @property
     def outcome(self) -> str | None:

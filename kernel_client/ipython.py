@@ -67,6 +67,11 @@ def unload(shell: Any) -> None:
     shell.magics_manager.magics["line"].pop(MAGIC, None)
 
 
+def hook_of(shell: Any) -> Hook | None:
+    """Give the hook of a shell that has one."""
+    return _hooks.get(shell)
+
+
 class Hook:
     """What one shell does before a cell, and its magic."""
 
@@ -80,6 +85,11 @@ class Hook:
         # Older IPythons unregister by identity, and a bound method is a new object
         # each time it is named.
         self.before_cell = self._before_cell
+
+    @property
+    def last(self) -> Result | None:
+        """What the last refresh came to."""
+        return self._last
 
     def refresh(self) -> None:
         """Refresh, and remember what it came to."""

@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from envwatch.cli import COMMANDS
+from envwatch.commands.status import EXIT_CODES
+from envwatch.state import State
 from tests.support.worlds import World
 
 README = Path(__file__).parents[1] / "README.md"
@@ -121,3 +124,22 @@ def test_jobs_of_a_host_in_another_language(world: World) -> None:
     last = "denied; leave it alone" if is_newer else "ask the person to look"
     assert last in said[1]
     assert len(said) == 2
+
+
+@pytest.mark.parametrize("state", list(State))
+def test_every_state_has_its_screens(state: State) -> None:
+    """With the exit code of each command, for both versions of direnv."""
+    assert f"\n| `{state}` | {EXIT_CODES[state]} | " in README.read_text()
+    begin = f"<summary><code>{state}</code></summary>"
+    part = README.read_text().partition(begin)[2].partition("</details>")[0]
+    of_newer, _, of_older = part.partition("ith direnv 2.32")
+    for command in ("status", "ask"):
+        assert f"$ envwatch {command}\n" in of_newer
+    assert of_newer.count(f"exit code {EXIT_CODES[state]}\n") == 2
+    assert of_older.startswith(".\n") or of_older.count("\nexit code ") == 2
+
+
+def test_every_command_is_in_the_table() -> None:
+    """And in the table's row alone there may be more to say."""
+    for name in COMMANDS:
+        assert f"\n| `envwatch {name}" in README.read_text()

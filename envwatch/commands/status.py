@@ -86,6 +86,20 @@ def command(folder: str, *, as_json: bool) -> int:
     return EXIT_CODES[workspace.state]
 
 
+def told(folder: str, base: Mapping[str, str]) -> list[str]:
+    """Give the lines of a folder (absolute, without links), `base` being a base.
+
+    Raises:
+        EnvwatchError: there is no direnv.
+        DirenvError: it gives no answer.
+    """
+    direnv = direnv_of(base)
+    version = program.version(direnv, base, limit_s=Settings.of(base).check_s)
+    workspace = state.look(direnv, folder, base, version=version)
+    report = reported(workspace, direnv, version, sidecar_of(base))
+    return list(lines(report, workspace.state))
+
+
 def sidecar_of(base: Mapping[str, str]) -> dict[str, Any]:
     """Ask the sidecar for its status; without one, `running` is false with a reason."""
     settings = Settings.of(base)

@@ -48,12 +48,15 @@ def command(*, once: bool) -> None:
             raise
         raise Unavailable(f"the live view needs Textual: {INSTALL}") from None
     settings = Settings.of(base)
-    Top(
+    view = Top(
         connect=lambda: sidecar.connect(settings, base, None),
         start=lambda: start(settings, base),
         inquire=lambda: inquiry(settings, base),
         home=base.get("HOME", ""),
-    ).run()
+    )
+    view.run()
+    if view.error is not None:
+        raise view.error
 
 
 def start(settings: Settings, base: Mapping[str, str]) -> str:

@@ -81,9 +81,9 @@ def find(specs: KernelSpecManager, name: str) -> Found:
             if MARK not in spec.get("metadata", {}):
                 return Found(folder, folder.name, spec)
             ours = True
-    native = _native() if name.lower() == "python3" else None
-    if native is not None:
-        return native
+    own = native() if name.lower() == "python3" else None
+    if own is not None:
+        return own
     if ours:
         raise ConfigError(f"the kernel {name} is one of envwatch's: name your own one")
     raise Unavailable(
@@ -183,8 +183,11 @@ def _named(place: Path, name: str) -> list[Path]:
     ]
 
 
-def _native() -> Found | None:
-    """Give the kernel of this interpreter, which Jupyter offers without any file."""
+def native() -> Found | None:
+    """Give the kernel of this interpreter, which Jupyter offers without any file.
+
+    None: ipykernel is not installed beside envwatch.
+    """
     try:
         from ipykernel.kernelspec import RESOURCES, get_kernel_dict
     except ImportError:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from textual.content import Content
 
 from envwatch.core.exhibit import Kind, Line, escaped
+from envwatch.core.output import Line as OutputLine, Span
 from envwatch.core.question import Subject
 
 _STYLES = {
@@ -32,10 +33,29 @@ def page(lines: Iterable[Line]) -> Content:
     return Content("\n").join(_styled(line) for line in lines)
 
 
+def printed(lines: Iterable[OutputLine]) -> Content:
+    """Give the lines of a run's output, in the terminal's own colours."""
+    return Content("\n").join(
+        Content.assemble(*((span.text, _style(span)) for span in line))
+        for line in lines
+    )
+
+
 def plain(text: str) -> str:
     """Give a path or a message on one line, everything unseen in it escaped."""
     raw = text.encode("utf-8", "surrogateescape")
     return "".join(piece.text for piece in escaped(raw))
+
+
+def _style(span: Span) -> str:
+    colour, is_bold, is_underlined = span.style
+    words = {
+        f"ansi_{colour}": bool(colour),
+        "bold": is_bold,
+        "underline": is_underlined,
+        _ESCAPE_STYLE: span.is_escape,
+    }
+    return " ".join(word for word, is_meant in words.items() if is_meant)
 
 
 def _styled(line: Line) -> Content:

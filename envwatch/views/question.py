@@ -125,9 +125,13 @@ class QuestionView(Vertical):
         Call it when the view opens and when its folder changes. Nothing is put away
         any more.
         """
-        self.folder = folder
         self.question.opened()
         self._note = ""
+        self.follow(folder)
+
+    def follow(self, folder: str | None) -> None:
+        """Ask about a folder as `open` does, but what was put away stays away."""
+        self.folder = folder
         if folder is None:
             self._take(None)
         else:

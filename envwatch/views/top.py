@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, ClassVar
 
-from textual.app import App, ComposeResult
+from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
@@ -18,7 +18,7 @@ from envwatch.text import plain
 from envwatch.views import overview
 from envwatch.views.asking import Asking, Inquire
 from envwatch.views.feed import EVERY_S, Feed, Heard, Lost, Reloaded, Told
-from envwatch.views.theme import TERMINAL
+from envwatch.views.program import Program
 from kernel_client.sidecar import Link
 
 _HERE, _ELSEWHERE = "> ", "  "
@@ -34,7 +34,7 @@ class Came(Message):
         self.heard = heard
 
 
-class Top(App[None]):
+class Top(Program):
     """Workspaces, kernels and evaluations of one sidecar, as they are now.
 
     `connect` gives a connection, or raises `SidecarError`; `start` starts a sidecar
@@ -43,7 +43,6 @@ class Top(App[None]):
     """
 
     TITLE = "envwatch top"
-    ENABLE_COMMAND_PALETTE = False
     CSS = """
     Screen { layout: vertical; }
     #heading, #problems, #title, #said { height: auto; }
@@ -79,8 +78,7 @@ class Top(App[None]):
         home: str = "",
         every_s: float = EVERY_S,
     ) -> None:
-        # With the theme below: the terminal's own colours from the first line on.
-        super().__init__(ansi_color=True)
+        super().__init__()
         self._feed = Feed(connect, self._hear, every_s=every_s)
         self._start = start
         self._inquire = inquire
@@ -105,8 +103,6 @@ class Top(App[None]):
 
     def on_mount(self) -> None:
         """Begin to ask."""
-        self.register_theme(TERMINAL)
-        self.theme = TERMINAL.name
         self._feed.open()
 
     def on_unmount(self) -> None:

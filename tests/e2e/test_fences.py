@@ -252,7 +252,7 @@ def test_descriptors_after_a_thousand_reloads(
         "w", listening=listening, coverage=False, more={"ENVWATCH_FENCE": "always"}
     )
     # Nobody reads what it prints until it has ended.
-    kernel.run("kernel_client.default_client()._shown.output = lambda _: None")
+    kernel.run("kernel_client.default_client().output = lambda _: None")
     fenced(kernel)
 
     def count(pid: int) -> int:

@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-import re
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from envwatch.core.question import QUIET_S
 from tests.conftest import NEWER
 from tests.e2e.kernels import KernelProcess
 from tests.support.persons import Person
 from tests.support.planted import exports
 from tests.support.programs import COMMAND
-from tests.support.tmux import Terminal
+from tests.support.tmux import COLOURS, Terminal
 from tests.support.worlds import World
 
 pytestmark = pytest.mark.parametrize("version", [NEWER], indirect=True)
-
-COLOURS = re.compile(
-    r"\x1b\[[0-9;:]*?(?<![0-9])(3[0-7]|4[0-7]|[34]8|9[0-7]|10[0-7])(?=[;:m])"
-)
-"""Sequences that set another colour than the terminal's own two."""
 
 
 @pytest.fixture
@@ -100,17 +92,7 @@ def test_the_question(
     terminal.type("a")
     terminal.see("export A=1", "y allows this file")
 
-    pressed = time.monotonic()
-
-    def allowed(screen: str) -> bool:
-        # A key within a moment of the question, or of another key, never answers.
-        nonlocal pressed
-        if "y allows" in screen and time.monotonic() - pressed > 2 * QUIET_S:
-            terminal.type("y")
-            pressed = time.monotonic()
-        return "is allowed; kernels load it" in screen
-
-    terminal.wait(allowed, "the file is allowed")
+    terminal.answer("y", "is allowed; kernels load it")
     assert kernel.refresh()["outcome"] == "loaded"
     terminal.type("q")
     assert terminal.end() == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import shutil
 import subprocess
@@ -10,10 +11,16 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from envwatch.core.question import QUIET_S
 from tests.support import planted
 
 DEADLINE_S = 30.0
 _TURN_S = 0.02
+
+COLOURS = re.compile(
+    r"\x1b\[[0-9;:]*?(?<![0-9])(3[0-7]|4[0-7]|[34]8|9[0-7]|10[0-7])(?=[;:m])"
+)
+"""Sequences that set another colour than the terminal's own two."""
 
 
 class Terminal:
@@ -51,6 +58,27 @@ class Terminal:
         """Type a text, letter by letter."""
         self._call("send-keys", "-l", text)
 
+    def enter(self, text: str) -> None:
+        """Type a line, and Enter after it."""
+        self.write(text)
+        self.type("Enter")
+
+    def answer(self, key: str, wanted: str) -> str:
+        """Press a key, again when it came too early to answer, until it has."""
+        pressed = time.monotonic()
+
+        def has_answered(screen: str) -> bool:
+            nonlocal pressed
+            if wanted in screen:
+                return True
+            # At a distance that the question takes for an answer.
+            if time.monotonic() - pressed > 2 * QUIET_S:
+                self.type(key)
+                pressed = time.monotonic()
+            return False
+
+        return self.wait(has_answered, f"{wanted}, after {key}")
+
     def resize(self, columns: int, lines: int) -> None:
         """Give the terminal another size."""
         self._call("resize-window", "-x", str(columns), "-y", str(lines))
@@ -71,7 +99,7 @@ class Terminal:
         """Wait until all of these are on the screen; give it."""
         return self.wait(lambda screen: all(text in screen for text in texts), texts)
 
-    def wait(self, condition: Callable[[str], bool], what: object) -> str:
+    def wait(self, condition: Callable[[str], object], what: object) -> str:
         """Wait until the screen is as it should be; give it."""
         deadline = time.monotonic() + DEADLINE_S
         while not condition(screen := self.screen):
