@@ -223,6 +223,28 @@ async def test_much_output(viewed: View) -> None:
         await see(pilot, "  'end'")
 
 
+async def test_a_run_that_waits_for_direnv(world: World, viewed: View) -> None:
+    """An interrupt ends the wait, and that cell is not run."""
+    world.envrc("w", "echo loading >&2\nsleep 1000\n")
+    async with viewed().run_test(size=SIZE) as pilot:
+        await see(pilot, READY)
+        await enter(pilot, "print('r' + 'an')")
+        await see(pilot, "direnv: loading", "kernel running")
+        await pilot.press("ctrl+c")
+        screen = await see(pilot, "the cell was not run", "kernel idle")
+        assert "  ran" not in screen
+
+
+async def test_a_flood(viewed: View) -> None:
+    """However much it prints, it can be interrupted."""
+    async with viewed().run_test(size=SIZE) as pilot:
+        await see(pilot, READY)
+        await enter(pilot, "while True: print('x' * 70)\n")
+        await see(pilot, "  xxx", "kernel running")
+        await pilot.press("ctrl+c")
+        await see(pilot, "KeyboardInterrupt", "kernel idle")
+
+
 # ------------------------------------------------------------------ keys and commands
 
 
