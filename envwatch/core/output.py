@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from envwatch.core.exhibit import escaped
@@ -63,8 +64,9 @@ class Output:
     def __init__(
         self, *, max_lines: int = MAX_LINES, max_letters: int = MAX_LETTERS
     ) -> None:
+        self._max_lines = max_lines
         self._max_letters = max_letters
-        self._done: deque[Line] = deque(maxlen=max_lines)
+        self._done: deque[_Raw] = deque(maxlen=max_lines)
         self._count = 0
         self._open = ""
         self._cut = 0
@@ -74,9 +76,12 @@ class Output:
         """Take a piece; it may end within a line, and within a sequence."""
         first, *more = text.split("\n")
         self._extend(first)
-        for part in more:
+        if more:
             self._end()
-            self._extend(part)
+            for part in self._kept(more[:-1]):
+                self._extend(part)
+                self._end()
+            self._extend(more[-1])
 
     def add_whole(self, text: str) -> None:
         """Take what stands on lines of its own."""
@@ -90,8 +95,8 @@ class Output:
     @property
     def lines(self) -> list[Line]:
         """All that is kept, the line that is not at its end too."""
-        last = [self._rendered()[0]] if self._open else []
-        return [*self._left_out(), *self._done, *last]
+        last = [_Raw(self._open, self._style, self._cut)] if self._open else []
+        return [*self._left_out(), *(each.line for each in (*self._done, *last))]
 
     def _left_out(self) -> Iterator[Line]:
         missing = self._count - len(self._done)
@@ -99,30 +104,45 @@ class Output:
             word = "line" if missing == 1 else "lines"
             yield (Span(f"({missing} {word} before this left out)", is_escape=True),)
 
+    def _kept(self, parts: list[str]) -> list[str]:
+        """Pass over whole lines that nobody will see: a program may print fast."""
+        passed = parts[: -self._max_lines]
+        self._count += len(passed)
+        self._style = _after("\n".join(passed), self._style)
+        return parts[len(passed) :]
+
     def _extend(self, text: str) -> None:
         whole = self._open + text
         # A CR at the very end may be half of a line's end.
         again = whole.rfind("\r", 0, len(whole) - 1)
         if again >= 0:
             # What it starts again keeps the colours that were set before it.
-            self._style = _spans(whole[:again], self._style)[1]
+            self._style = _after(whole[:again], self._style)
             whole, self._cut = whole[again + 1 :], 0
         self._cut += max(0, len(whole) - self._max_letters)
         self._open = whole[: self._max_letters]
 
     def _end(self) -> None:
-        self._open = self._open.removesuffix("\r")
-        line, self._style = self._rendered()
-        self._done.append(line)
+        self._done.append(_Raw(self._open, self._style, self._cut))
+        self._style = _after(self._open, self._style)
         self._count += 1
         self._open, self._cut = "", 0
 
-    def _rendered(self) -> tuple[Line, Style]:
-        spans, style = _spans(self._open.removesuffix("\r"), self._style)
+
+class _Raw:
+    """A line as it came; it is made safe when somebody looks at it."""
+
+    def __init__(self, text: str, style: Style, cut: int) -> None:
+        self._text = text
+        self._style = style
+        self._cut = cut
+
+    @cached_property
+    def line(self) -> Line:
+        spans = _spans(self._text.removesuffix("\r"), self._style)
         if self._cut:
-            more = f"... ({self._cut} more letters)"
-            spans.append(Span(more, is_escape=True))
-        return tuple(spans), style
+            spans.append(Span(f"... ({self._cut} more letters)", is_escape=True))
+        return tuple(spans)
 
 
 def safe(text: str) -> Line:
@@ -130,18 +150,29 @@ def safe(text: str) -> Line:
     return tuple(_plain(text, Style()))
 
 
-def _spans(text: str, style: Style) -> tuple[list[Span], Style]:
+def _spans(text: str, style: Style) -> list[Span]:
     spans: list[Span] = []
     at = 0
     for found in _SGR.finditer(text):
         spans += _plain(text[at : found.start()], style)
         style = _changed(style, found[1])
         at = found.end()
-    spans += _plain(text[at:], style)
-    return spans, style
+    return [*spans, *_plain(text[at:], style)]
+
+
+def _after(text: str, style: Style) -> Style:
+    """Give the style that is left after a text."""
+    if "\x1b" in text:
+        for codes in _SGR.findall(text):
+            style = _changed(style, codes)
+    return style
 
 
 def _plain(text: str, style: Style) -> Iterator[Span]:
+    if text.isascii() and text.isprintable():
+        if text:
+            yield Span(text, style)
+        return
     try:
         raw = text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:

@@ -19,7 +19,7 @@ from envwatch.core.console import Asked, Heard, Printed, Said, Shown
 from envwatch.core.output import Output
 from envwatch.views.painting import printed
 
-FLUSH_S = 0.05
+FLUSH_S = 0.1
 """So often what comes is painted; a program may print faster than anybody reads."""
 
 MAX_TURNS = 200

@@ -136,6 +136,16 @@ def test_of_much_output_the_end_is_kept() -> None:
     assert texts(output) == ["(1 line before this left out)", "b"]
 
 
+@given(st.lists(st.text(alphabet="a\r\x1b[1m"), max_size=8), st.integers(1, 3))
+def test_what_is_passed_over_changes_nothing(texts: list[str], max_lines: int) -> None:
+    """Much output at once shows what the same line by line does."""
+    at_once, by_lines = Output(max_lines=max_lines), Output(max_lines=max_lines)
+    at_once.add("".join(f"{text}\n" for text in texts))
+    for text in texts:
+        by_lines.add(f"{text}\n")
+    assert at_once.lines == by_lines.lines
+
+
 def test_of_a_long_line_the_beginning_is_kept() -> None:
     """The rest is counted, also when it comes in pieces; another line has its own."""
     output = Output(max_letters=3)

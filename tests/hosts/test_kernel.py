@@ -135,6 +135,15 @@ async def test_what_direnv_says_is_no_output(kernel: Kernel, world: World) -> No
     assert (report.outcome, report.is_blocked) == ("loaded", False)
 
 
+async def test_no_report(kernel: Kernel) -> None:
+    """A person may have broken what we ask; the console goes on without."""
+    broken = "import kernel_client.console as c; c.report = lambda: 1 / 0"
+    assert await kernel.run(broken, Ears())
+    assert await kernel.report() is None
+    assert await kernel.run("c.report = lambda: 'no report'", Ears())
+    assert await kernel.report() is None
+
+
 async def test_asking_leaves_no_trace(kernel: Kernel) -> None:
     """Neither in the history nor in the names of the person's."""
     await kernel.report()

@@ -223,6 +223,28 @@ async def test_much_output(viewed: View) -> None:
         await see(pilot, "  'end'")
 
 
+async def test_a_run_that_waits_for_direnv(world: World, viewed: View) -> None:
+    """An interrupt ends the wait, and that cell is not run."""
+    world.envrc("w", "echo loading >&2\nsleep 1000\n")
+    async with viewed().run_test(size=SIZE) as pilot:
+        await see(pilot, READY)
+        await enter(pilot, "print('r' + 'an')")
+        await see(pilot, "direnv: loading", "kernel running")
+        await pilot.press("ctrl+c")
+        screen = await see(pilot, "the cell was not run", "kernel idle")
+        assert "  ran" not in screen
+
+
+async def test_a_flood(viewed: View) -> None:
+    """However much it prints, it can be interrupted."""
+    async with viewed().run_test(size=SIZE) as pilot:
+        await see(pilot, READY)
+        await enter(pilot, "while True: print('x' * 70)\n")
+        await see(pilot, "  xxx", "kernel running")
+        await pilot.press("ctrl+c")
+        await see(pilot, "KeyboardInterrupt", "kernel idle")
+
+
 # ------------------------------------------------------------------ keys and commands
 
 
@@ -412,8 +434,8 @@ async def test_a_kernel_that_dies(viewed: View) -> None:
         screen = await see(pilot, "this is a new kernel", "  (False, ", "kernel idle")
         pid = int(screen.partition("(False, ")[2].partition(")")[0])
         os.kill(pid, signal.SIGKILL)
-        await see(pilot, "kernel none")
-        assert text_of(app).count(console.DEAD) == 2
+        again = f"  (False, {pid})\n\nenvwatch: {console.DEAD}\n"
+        await see(pilot, again, "kernel none")
         await enter(pilot, "/cd ~")
         await see(pilot, " now in ~/home", "kernel idle")
 

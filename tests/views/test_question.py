@@ -62,6 +62,28 @@ async def test_put_away(clock: Clock, composer: type, key: str) -> None:
     assert inquiry.allowed == []
 
 
+async def test_put_away_and_followed(clock: Clock) -> None:
+    """To go to another folder and back is not to open the view."""
+    app = Chat(MadeUp(), clock, Line)
+    async with app.run_test(size=SIZE) as pilot:
+        await settled(pilot)
+        app.view.follow(None)
+        await settled(pilot)
+        assert not app.view.has_class(ASKING)
+        app.view.follow("/w")
+        await settled(pilot)
+        assert app.view.has_class(ASKING)
+        clock.now += QUIET_S
+        await pilot.press("n")
+        for folder in (None, "/w"):
+            app.view.follow(folder)
+            await settled(pilot)
+            assert not app.view.has_class(ASKING)
+        app.view.open("/w")
+        await settled(pilot)
+        assert app.view.has_class(ASKING)
+
+
 @composers
 async def test_letters_are_held_back_and_a_draft_types(
     clock: Clock, composer: type
