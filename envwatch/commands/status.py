@@ -73,11 +73,7 @@ def command(folder: str, *, as_json: bool) -> int:
     blocked: changed, 12 denied, 13 unreadable.
     """
     base = state.base(os.environ)
-    direnv = direnv_of(base)
-    limit_s = Settings.of(base).check_s
-    version = program.version(direnv, base, limit_s=limit_s)
-    workspace = state.look(direnv, folder, base, version=version)
-    report = reported(workspace, direnv, version, sidecar_of(base))
+    workspace, report = _looked(folder, base)
     if as_json:
         click.echo(json.dumps(report, indent=2))
     else:
@@ -93,11 +89,15 @@ def told(folder: str, base: Mapping[str, str]) -> list[str]:
         EnvwatchError: there is no direnv.
         DirenvError: it gives no answer.
     """
+    workspace, report = _looked(folder, base)
+    return list(lines(report, workspace.state))
+
+
+def _looked(folder: str, base: Mapping[str, str]) -> tuple[Workspace, dict[str, Any]]:
     direnv = direnv_of(base)
     version = program.version(direnv, base, limit_s=Settings.of(base).check_s)
     workspace = state.look(direnv, folder, base, version=version)
-    report = reported(workspace, direnv, version, sidecar_of(base))
-    return list(lines(report, workspace.state))
+    return workspace, reported(workspace, direnv, version, sidecar_of(base))
 
 
 def sidecar_of(base: Mapping[str, str]) -> dict[str, Any]:
