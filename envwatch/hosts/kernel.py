@@ -3,8 +3,8 @@
 The kernel is started as `envwatch jupyter install` would have it started, so the
 hook is there before its first cell, also in another virtual environment. One
 request at a time; what comes late (from a thread of a run that has ended, say) goes
-to the run that the kernel says it belongs to, or to the last one. A kernel that dies is noticed, and a new one can be
-started in its place.
+to the run that the kernel says it belongs to, or to the last one. A kernel that dies
+is noticed, and a new one can be started in its place.
 """
 
 from __future__ import annotations
