@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from bench.findings import CannotRunError
-from kernel_client import Client, Settings, environment, messages, sidecar, wire
+from kernel_client import Settings, environment, messages, sidecar, wire
 from kernel_client.direnv import find
 
 HERE = Path(__file__).parents[1]
@@ -238,23 +238,20 @@ def worn(environ: Mapping[str, str]) -> Iterator[None]:
         os.environ.update(before)
 
 
-def quiet_client(settings: Settings) -> Client:
-    """Give a client of `os.environ` that shows nothing."""
-    return Client(output=lambda _: None, settings=settings)
-
-
 def wait_until(
     what: str,
     condition: Callable[[], bool],
     process: subprocess.Popen[bytes] | None = None,
+    *,
+    limit_s: float = WAIT_S,
 ) -> None:
     """Wait until something is so; gives up after a minute."""
-    deadline = time.monotonic() + WAIT_S
+    deadline = time.monotonic() + limit_s
     while not condition():
         if process is not None and process.poll() is not None:
             raise CannotRunError(f"not so, the process has ended: {what}")
         if time.monotonic() > deadline:
-            raise CannotRunError(f"not so in {WAIT_S:.0f} s: {what}")
+            raise CannotRunError(f"not so in {limit_s:.0f} s: {what}")
         time.sleep(0.01)
 
 

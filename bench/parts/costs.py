@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from bench import clients
 from bench.findings import CannotRunError, Distribution, Findings
 from bench.measures import seconds
 from bench.parts.reload import edited
 from bench.progress import ticking
 from bench.worlds import World, round_trip
-from kernel_client import Client, Settings
+from kernel_client import Settings
 
 NIX_VARIABLES = 200
 NIX_BYTES = 300
@@ -54,7 +55,7 @@ class Edited:
         self._turn = 0
         self.folder = world.workspace(str(folder), *texts)
         self.environ = dict(world.environ)
-        self._client = Client(self.environ, output=lambda _: None, settings=settings)
+        self._client = clients.quiet(settings, self.environ)
         self.seconds()
 
     def edit(self) -> None:

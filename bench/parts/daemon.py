@@ -97,7 +97,7 @@ def by_kernels(world: World, *, quick: bool) -> Findings:
         rss = rss_kb(sidecar.pid)
         yield Row(
             "daemon",
-            f"idle, {count} kernels: processor, memory, wake-ups, frames",
+            f"idle, {count} attached: processor, memory, wake-ups, frames",
             "-",
             f"{used / passed:.2%} of a core, {rss / 1024:.1f} MB,"
             f" {wakes / passed:.1f} and {max(0, moved) / passed:.1f} per second",

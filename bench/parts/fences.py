@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from os import access, getcwd
 from pathlib import Path
 
+from bench import clients
 from bench.findings import CannotRunError, Row
 from bench.measures import Ratio, Work, paired, ratio_of, readable, seconds
 from bench.parts.hook import DEPTH, TIMES
@@ -26,11 +26,11 @@ def fences(world: World, *, quick: bool) -> Iterator[Row]:
     world.serve()
     stats = Settings(sidecar="off", direnv=world.direnv, fence="off")
     few, many = _watching(world, FEW), _watching(world, MANY)
-    with_few = _client(world, few, world.settings)
-    fenced = _client(world, many, world.settings)
+    with_few = _loaded(world, few, world.settings)
+    fenced = _loaded(world, many, world.settings)
     os.chdir(many)
-    wait_until("the kernel has a fence", lambda: _is_fenced(fenced))
-    by_stats = _client(world, many, stats)
+    wait_until("the kernel has a fence", lambda: clients.is_fenced(fenced))
+    by_stats = _loaded(world, many, stats)
     by_stats.refresh()
     flat = _in_turn(many, fenced.refresh, few, with_few.refresh, pairs)
     os.chdir(many)
@@ -39,7 +39,7 @@ def fences(world: World, *, quick: bool) -> Iterator[Row]:
     before = paired(
         by_stats.refresh, fenced.refresh, pairs=pairs // 20, times=1, other_times=TIMES
     )
-    spawn = world.hook(fenced._loaded.environ, many)
+    spawn = world.hook(clients.environ_of(fenced), many)
     if spawn():
         raise CannotRunError("direnv does not take it for unchanged")
     spawned = paired(
@@ -79,34 +79,16 @@ def _watching(world: World, count: int) -> Path:
     return deep
 
 
-def _client(world: World, folder: Path, settings: Settings) -> Client:
-    os.chdir(folder)
-    client = Client(dict(world.environ), output=lambda _: None, settings=settings)
-    outcome = client.refresh().outcome
-    again = client.refresh()
-    if outcome != "loaded" or again.answered != "stats":
-        raise CannotRunError(f"refresh() gives {outcome}, then {again.outcome}")
-    return client
-
-
-def _is_fenced(client: Client) -> bool:
-    client.refresh()
-    return len(client._checks[getcwd()][1]) < FEW
+def _loaded(world: World, folder: Path, settings: Settings) -> Client:
+    return clients.loaded(settings, folder, dict(world.environ))
 
 
 def _bare(client: Client) -> tuple[str, Work]:
     """Give the bare loop of what no fence can spare; the stat of the root file can."""
-    absent, _, _, poll, _ = client._checks[getcwd()]
-    if poll is None:
+    calls = clients.calls(client)
+    if calls.poll is None:
         raise CannotRunError("there is no fence")
-
-    def bare() -> None:
-        getcwd()
-        for path in absent:
-            access(path, 0)
-        poll[0]()
-
-    return f"getcwd, {len(absent)} access, poll", bare
+    return f"getcwd, {len(calls.absent)} access, poll", calls._replace(there=()).bare()
 
 
 def _in_turn(here: Path, ours: Work, there: Path, other: Work, pairs: int) -> Ratio:

@@ -132,7 +132,7 @@ def by_count(
         used, others = (statistics.median(each) for each in spent.values())
         yield Row(
             "herd",
-            f"{count} kernels, one edit: wall, processor time, evaluations",
+            f"one edit, {count} at once: wall, processor time, evaluations",
             "-",
             f"{readable(middle)}, {readable(used)}, {max(ran)};"
             f" {count} direnvs: {readable(other)}, {readable(others)}",

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from os import access, getcwd, stat
+from collections.abc import Iterator
+from os import access, getcwd
 
+from bench import clients
 from bench.findings import CannotRunError, Row
 from bench.measures import paired, readable
-from bench.worlds import World, quiet_client, worn
-from kernel_client import Client, Settings
+from bench.worlds import World, worn
+from kernel_client import Settings
 
 TIMES = 50
 """Calls in one turn: few, so that most turns are not interrupted."""
@@ -37,15 +38,9 @@ def _unchanged(world: World, pairs: int) -> Iterator[Row]:
     off = Settings(sidecar="off", direnv=world.direnv)
     for mode, settings in (("sidecar", world.settings), ("direct", off)):
         with worn(world.environ):
-            os.chdir(deep)
-            client = quiet_client(settings)
-            outcome = client.refresh().outcome
-            again = client.refresh()
-            if outcome != "loaded" or again.answered != "stats":
-                message = f"refresh() gives {outcome}, then {again.outcome}"
-                raise CannotRunError(message)
-            calls, bare = _same_calls(client)
-            ratio = paired(client.refresh, bare, pairs=pairs, times=TIMES)
+            client = clients.loaded(settings, deep)
+            calls = clients.calls(client)
+            ratio = paired(client.refresh, calls.bare(), pairs=pairs, times=TIMES)
             spawn = world.hook(os.environ, deep)
             if spawn():
                 raise CannotRunError("direnv does not take it for unchanged")
@@ -72,35 +67,6 @@ def _unchanged(world: World, pairs: int) -> Iterator[Row]:
     os.chdir("/")
 
 
-def _same_calls(client: Client) -> tuple[str, Callable[[], None]]:
-    """Give the bare loop of the system calls that this client makes, and its size."""
-    absent, entries, links, poll, _ = client._checks[getcwd()]
-    if links:
-        raise CannotRunError("there is a symbolic link among the watched files")
-    paths = tuple(entry[0] for entry in entries)
-    calls = f"getcwd, {len(absent)} access, {len(paths)} stat"
-    if poll is None:
-
-        def bare() -> None:
-            getcwd()
-            for path in absent:
-                access(path, 0)
-            for path in paths:
-                stat(path)
-
-        return calls, bare
-
-    def bare_with_poll() -> None:
-        getcwd()
-        for path in absent:
-            access(path, 0)
-        for path in paths:
-            stat(path)
-        poll[0]()
-
-    return f"{calls}, poll", bare_with_poll
-
-
 def _rootless(world: World, pairs: int) -> Iterator[Row]:
     """Row 2: no root file from depth 10 up to `/`."""
     missing = ROOTLESS_DEPTH - len(world.top.parts) + 1
@@ -108,7 +74,7 @@ def _rootless(world: World, pairs: int) -> Iterator[Row]:
     deep.mkdir(parents=True, exist_ok=True)
     with worn(world.environ):
         os.chdir(deep)
-        client = quiet_client(Settings(sidecar="off", direnv=world.direnv))
+        client = clients.quiet(Settings(sidecar="off", direnv=world.direnv))
         if client.refresh().outcome != "absent":
             raise CannotRunError(f"there is a root file above {world.top}")
         chain, path = [], str(deep)
@@ -116,7 +82,7 @@ def _rootless(world: World, pairs: int) -> Iterator[Row]:
             chain.append(f"{path}/.envrc")
             path = os.path.dirname(path)
         chain.append("/.envrc")
-        more = set(client._checks[str(deep)][0]) - set(chain)
+        more = set(clients.calls(client).absent) - set(chain)
 
         def bare() -> None:
             getcwd()

@@ -6,9 +6,10 @@ import os
 import resource
 from collections.abc import Iterator
 
+from bench import clients
 from bench.findings import CannotRunError, Row
 from bench.measures import Middle, readable, seconds
-from bench.worlds import World, quiet_client, worn
+from bench.worlds import World, worn
 
 SIZE_BYTES = 60_000
 TARGET_S = 0.3e-3
@@ -22,7 +23,7 @@ def leave(world: World, *, quick: bool) -> Iterator[Row]:
     results = []
     started = 0
     with worn({**world.environ, **big(SIZE_BYTES)}):
-        client = quiet_client(world.settings)
+        client = clients.quiet(world.settings)
 
         def leaving() -> None:
             results.append(client.refresh())

@@ -10,12 +10,12 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from bench import clients
 from bench.findings import CannotRunError, Distribution, Findings, Row
 from bench.measures import in_turn, readable, timed
 from bench.processes import rss_kb, watches
 from bench.progress import ticking
-from bench.worlds import World, quiet_client, wait_until, worn
-from kernel_client import Client
+from bench.worlds import World, wait_until, worn
 
 WORKSPACES = 12
 WATCHED = ("x/one", "y/two", "z/three")
@@ -37,7 +37,7 @@ def monorepo(world: World, *, quick: bool) -> Iterator[Row]:
             folder = _workspace(world, f"{top}/{number % 10}/{number // 10}/w{number}")
             with worn(world.environ):
                 os.chdir(folder)
-                client = quiet_client(world.settings)
+                client = clients.quiet(world.settings)
                 result = client.refresh()
                 if (result.outcome, result.answered) != ("loaded", "sidecar"):
                     raise CannotRunError(
@@ -141,22 +141,22 @@ def deep(world: World, *, quick: bool) -> Findings:
     sidecar = world.serve()
     before_kb = rss_kb(sidecar.pid)
     beyond: list[float] = []
-    clients = []
+    attached_clients = []
     every = max(1, count // attached)
     for place in ticking(places[::every][:attached], "monorepo: attaching"):
         place.mkdir(parents=True)
         environ = dict(world.environ)
         os.chdir(place)
-        client = Client(environ, output=lambda _: None, settings=world.settings)
+        client = clients.quiet(world.settings, environ)
         result = client.refresh()
         if (result.outcome, result.answered) != ("loaded", "sidecar"):
             raise CannotRunError(f"{result.outcome}, answered by {result.answered}")
         last = world.of_root(place.parents[1])["last"]
         beyond.append(result.seconds - last["seconds"])
-        clients.append(client)
+        attached_clients.append(client)
     used = _settled_watches(sidecar.pid)
     after_kb = rss_kb(sidecar.pid)
-    last_client = clients[-1]
+    last_client = attached_clients[-1]
     last_client.refresh()
     found = in_turn({"": timed(last_client.refresh)}, turns=300 if quick else 3000)[""]
     chart = f"Inside a tree of {folders:,} folders"
@@ -171,7 +171,7 @@ def deep(world: World, *, quick: bool) -> Findings:
         f"{used}, {after_kb / 1024:.1f} MB ({before_kb / 1024:.1f} MB before)",
         figures={"watches": used, "rss_kb": after_kb, "before_kb": before_kb},
     )
-    for client in clients:
+    for client in attached_clients:
         client.close()
     world.end(sidecar)
     yield _recursive(world, top, folders)

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Mapping
 from pathlib import Path
 
+from bench import clients
 from bench.findings import CannotRunError, Distribution, Findings, Row
 from bench.measures import Timed, in_turn, readable, seconds, timed
 from bench.parts.unchanged import FROM_SHELL, SPAWNED, bare, shell
 from bench.worlds import World
 from envwatch import state
-from kernel_client import Client, Settings, direnv as program
+from kernel_client import Settings, direnv as program
 from kernel_client.errors import DirenvError
 
 CHART = "Before each run, in this workspace"
@@ -37,11 +37,16 @@ def own(world: World, *, folder: Path, quick: bool) -> Findings:
     yield Row("workspace", "state, by direnv", "-", str(seen.state))
     world.serve()
     os.chdir(folder)
-    client = _client(world.environ, world.settings)
+    client = clients.quiet(world.settings, dict(world.environ))
     first = client.refresh()
-    yield Row("workspace", "the first refresh()", "-", _told(client, first.seconds))
-    environ = client._loaded.environ
-    alone = _client(environ, Settings(sidecar="off", direnv=world.direnv))
+    yield Row(
+        "workspace",
+        "the first refresh()",
+        "-",
+        clients.told(client, readable(first.seconds)),
+    )
+    environ = clients.environ_of(client)
+    alone = clients.quiet(Settings(sidecar="off", direnv=world.direnv), dict(environ))
     alone.refresh()
     works = {"refresh(), sidecar": timed(client.refresh)}
     if client.refresh().answered == "stats":
@@ -67,23 +72,3 @@ def own(world: World, *, folder: Path, quick: bool) -> Findings:
     os.chdir("/")
     for name, samples in found.items():
         yield Distribution("workspace", CHART, name, samples)
-
-
-def _client(environ: Mapping[str, str], settings: Settings) -> Client:
-    return Client(dict(environ), output=lambda _: None, settings=settings)
-
-
-def _told(client: Client, taken_s: float) -> str:
-    """Say what came of it; names and sizes alone."""
-    record = client._loaded.record
-    if record is None:
-        return f"nothing to load, {readable(taken_s)}"
-    watched = len(record.snapshot or ())
-    size = 0
-    if record.diff is not None:
-        environ = client._loaded.environ
-        size = len(environ.get("DIRENV_DIFF", ""))
-    return (
-        f"{record.outcome} in {readable(taken_s)}; {watched} paths watched,"
-        f" DIRENV_DIFF of {size / 1024:.1f} KB"
-    )

@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
+from bench import clients
 from bench.findings import CannotRunError, Row
 from bench.measures import Middle, ratio_of, readable, seconds
-from bench.worlds import World, quiet_client, round_trip, wait_until, worn
+from bench.worlds import World, round_trip, wait_until, worn
 from kernel_client.client import Client
 
 EDITS = 7
@@ -39,7 +40,7 @@ def edit(world: World, *, quick: bool) -> Iterator[Row]:
         folder = world.workspace(f"w{number}", *TEXTS)
         with worn(world.environ):
             os.chdir(folder)
-            client = quiet_client(world.settings)
+            client = clients.quiet(world.settings)
             client.refresh()
             if os.environ.get("FOO") != "1":
                 raise CannotRunError("the workspace was not loaded")

@@ -7,10 +7,9 @@ import os
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from os import access, getcwd, stat
 from pathlib import Path
 
-from bench import machine
+from bench import clients, machine
 from bench.findings import CannotRunError, Distribution, Findings, Row
 from bench.measures import Timed, in_turn, seconds, timed
 from bench.native import Native
@@ -19,12 +18,16 @@ from bench.progress import ticking
 from bench.worlds import World, wait_until, worn
 from kernel_client import Client, Settings
 from kernel_client.direnv import find
+from kernel_client.fence import MIN_PATHS
 
 WATCHES = (3, 30, 300, 5000)
 DEPTHS = (2, 6, 12)
 SIZES_KB = (10, 60)
-PARTS_OF_A_PATH = 3
+DIRENVS_OWN = 3
 """direnv watches so many files by itself: the root file, allow and deny."""
+
+FENCE_S = 5.0
+"""So long a kernel may wait for a fence; it has one within a second, or none."""
 
 FENCED = "refresh(), sidecar"
 BY_STATS = "refresh(), no sidecar, no fence"
@@ -47,26 +50,29 @@ def by_watches(
     for count in ticking(watches or WATCHES, "hook: by watched files"):
         folder = _watching(world, count)
         with worn(world.environ):
-            clients = {
+            kernels = {
                 FENCED: _loaded(world.settings, folder),
                 BY_STATS: _loaded(_alone(world), folder),
             }
-            if count >= 16:
-                wait_until("there is a fence", partial(_is_fenced, clients[FENCED]))
+            if count >= MIN_PATHS + DIRENVS_OWN:
+                # Where inotify is not believed, or runs short, there is none.
+                with contextlib.suppress(CannotRunError):
+                    has_one = partial(clients.is_fenced, kernels[FENCED])
+                    wait_until("there is a fence", has_one, limit_s=FENCE_S)
             # In turns with their like: after thousands of stats, or a process, the
             # caches are cold, and nobody's refresh comes after another one's.
-            polled = {FENCED: timed(clients[FENCED].refresh)}
-            polled |= bare(clients[FENCED], None, ITS_OWN)
-            environ = clients[FENCED]._loaded.environ
+            polled = {FENCED: timed(kernels[FENCED].refresh)}
+            polled |= bare(kernels[FENCED], None, ITS_OWN)
+            environ = clients.environ_of(kernels[FENCED])
             turns = 300 if quick else 3000
             limit_s = 1.0 if quick else 8.0
             found = in_turn(polled, turns=turns, limit_s=limit_s)
-            by_stats = {BY_STATS: timed(clients[BY_STATS].refresh)}
-            by_stats |= bare(clients[BY_STATS], native, BARE)
+            by_stats = {BY_STATS: timed(kernels[BY_STATS].refresh)}
+            by_stats |= bare(kernels[BY_STATS], native, BARE)
             found |= in_turn(by_stats, turns=turns, limit_s=limit_s)
             spawned = {SPAWNED: timed(world.hook(environ, folder))}
             found |= in_turn(spawned, turns=turns // 10, limit_s=limit_s)
-            for client in clients.values():
+            for client in kernels.values():
                 client.close()
         for name, samples in found.items():
             chart = "An unchanged refresh, by watched files"
@@ -93,7 +99,7 @@ def by_depth(world: World, *, quick: bool) -> Findings:
             works = {FENCED: timed(client.refresh)} | bare(client, None, ITS_OWN)
             found = in_turn(works, turns=turns)
             client.close()
-            outside = _client(_alone(world))
+            outside = clients.quiet(_alone(world), dict(os.environ))
             os.chdir(bare_folder)
             if outside.refresh().outcome != "absent":
                 raise CannotRunError(f"there is a root file above {world.top}")
@@ -122,7 +128,7 @@ def by_size(world: World, *, quick: bool) -> Findings:
         ):
             client = _loaded(world.settings, folder)
             ends.callback(client.close)
-            environ = client._loaded.environ
+            environ = clients.environ_of(client)
             spawn = world.hook(environ, folder)
             if spawn():
                 raise CannotRunError("direnv does not take it for unchanged")
@@ -147,23 +153,10 @@ def bare(client: Client, native: Native | None, name: str) -> dict[str, Timed]:
 
     `name` is what the one in Python is called.
     """
-    absent, entries, _, poll, _ = client._checks[getcwd()]
-    paths = tuple(entry[0] for entry in entries)
-    link = client._answers.link
-    descriptor = -1 if link is None or poll is None else link.fileno()
-
-    def calls() -> None:
-        getcwd()
-        for path in absent:
-            access(path, 0)
-        for path in paths:
-            stat(path)
-        if poll is not None:
-            poll[0]()
-
-    loops = {name: timed(calls)}
+    calls = clients.calls(client)
+    loops = {name: timed(calls.bare())}
     if native is not None:
-        loops[NATIVE] = native.calls(absent, paths, descriptor)
+        loops[NATIVE] = native.calls(calls.absent, calls.there, calls.descriptor)
     return loops
 
 
@@ -178,29 +171,14 @@ def _alone(world: World) -> Settings:
     return Settings(sidecar="off", direnv=world.direnv, fence="off")
 
 
-def _client(settings: Settings) -> Client:
-    """Give a client with an environment of its own, for others are beside it."""
-    return Client(dict(os.environ), output=lambda _: None, settings=settings)
-
-
 def _loaded(settings: Settings, folder: Path) -> Client:
-    os.chdir(folder)
-    client = _client(settings)
-    outcome = client.refresh().outcome
-    again = client.refresh()
-    if outcome != "loaded" or again.answered != "stats":
-        raise CannotRunError(f"refresh() gives {outcome}, then {again.outcome}")
-    return client
-
-
-def _is_fenced(client: Client) -> bool:
-    client.refresh()
-    return len(client._checks[getcwd()][1]) < PARTS_OF_A_PATH
+    """Give a client with an environment of its own, for others are beside it."""
+    return clients.loaded(settings, folder, dict(os.environ))
 
 
 def _watching(world: World, count: int) -> Path:
     """Make a workspace with that many watched files, direnv's own among them."""
-    more = max(0, count - PARTS_OF_A_PATH)
+    more = max(0, count - DIRENVS_OWN)
     text = "watch_dir src\n" if more else ""
     folder = world.workspace(f"watching{count}", f"{text}export FOO=1\n")
     (folder / "src").mkdir(exist_ok=True)
