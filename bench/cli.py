@@ -45,6 +45,10 @@ def run(arguments: list[str]) -> int:
         parser.error(f"{SCOREBOARD} stands alone")
     if chosen.workspace and names:
         parser.error("--workspace measures that workspace alone: name no parts")
+    if chosen.workspace and Path(chosen.output).is_relative_to(chosen.workspace):
+        parser.error(
+            "--output: the reports would go into that workspace; name a folder"
+        )
     try:
         with _interruptible():
             found = _found(chosen, names, is_scoreboard=is_scoreboard)

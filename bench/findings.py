@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+OF_P90, OF_P99 = 10, 100
+
 MAX_KEPT = 400
 """So many samples of a distribution go into the JSON report."""
 
@@ -43,21 +45,29 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Percentiles:
-    """What is shown of a distribution, in seconds."""
+    """What is shown of a distribution, in seconds.
+
+    None where there are too few samples to tell: fewer than ten for p90, fewer than
+    a hundred for p99.
+    """
 
     p50: float
-    p90: float
-    p99: float
+    p90: float | None
+    p99: float | None
     most: float
 
     @classmethod
     def of(cls, samples_s: Sequence[float]) -> Percentiles:
         """Give them for one sample or more."""
-        if len(samples_s) < 2:
-            (only,) = samples_s
-            return cls(only, only, only, only)
+        count, middle, most = (
+            len(samples_s),
+            statistics.median(samples_s),
+            max(samples_s),
+        )
+        if count < OF_P90:
+            return cls(middle, None, None, most)
         cuts = statistics.quantiles(samples_s, n=100, method="inclusive")
-        return cls(cuts[49], cuts[89], cuts[98], max(samples_s))
+        return cls(middle, cuts[89], cuts[98] if count >= OF_P99 else None, most)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from bench.findings import CannotRunError, Distribution, Findings, Row
 from bench.measures import readable
-from bench.processes import cpu_s, rss_kb, switches
+from bench.processes import cpu_s, rss_kb, sleeps, wake_ups
 from bench.progress import ticking
 from bench.worlds import World, wait_until
 
@@ -87,11 +87,11 @@ def by_kernels(world: World, *, quick: bool) -> Findings:
         crowds = _attached(world, count, folders)
         time.sleep(SETTLE_S)
         frames = world.status()["frames"]
-        began = (cpu_s(sidecar.pid), switches(sidecar.pid), time.monotonic())
+        began = (cpu_s(sidecar.pid), sleeps(sidecar.pid), time.monotonic())
         time.sleep(idle_s)
         passed = time.monotonic() - began[2]
         used = cpu_s(sidecar.pid) - began[0]
-        wakes = switches(sidecar.pid) - began[1]
+        wakes = wake_ups(began[1], sleeps(sidecar.pid))
         now = world.status()["frames"]
         moved = sum(now.values()) - sum(frames.values()) - ASKING_FRAMES
         rss = rss_kb(sidecar.pid)

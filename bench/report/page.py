@@ -6,10 +6,9 @@ from collections.abc import Iterator, Sequence
 from html import escape
 
 from bench.findings import Distribution, Row
-from bench.measures import readable
 from bench.report.found import METHOD, Found
 from bench.report.plots import svg
-from bench.report.table import WORDS, by_chart, labelled
+from bench.report.table import WORDS, by_chart, figure, labelled
 
 _STYLE = """
 :root { color-scheme: light dark; --line: #8886; --soft: #8882; }
@@ -121,7 +120,7 @@ def _percentiles(found: Sequence[Distribution]) -> Iterator[str]:
     yield "</tr></thead>\n<tbody>"
     for each in found:
         seen = each.percentiles
-        times = map(readable, (seen.p50, seen.p90, seen.p99, seen.most))
+        times = map(figure, (seen.p50, seen.p90, seen.p99, seen.most))
         cells = (f"{len(each.samples_s):,}", *times)
         yield f"<tr><td>{escape(labelled(each))}</td>"
         yield "".join(f'<td class="figure">{cell}</td>' for cell in cells) + "</tr>"

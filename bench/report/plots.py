@@ -43,7 +43,7 @@ def svg(found: Sequence[Distribution]) -> str:
 
 
 def _curves(axes: Axes, found: Sequence[Distribution]) -> None:
-    """Medians along the axis, and up to which time nine of ten calls were done."""
+    """Medians along the axis, and by when nine of ten calls were done, or all of few."""
     labels = list(dict.fromkeys(each.label for each in found))
     for number, label in enumerate(labels):
         line = sorted(
@@ -60,7 +60,7 @@ def _curves(axes: Axes, found: Sequence[Distribution]) -> None:
             linestyle=_STYLES[number % len(_STYLES)],
             marker=_MARKS[number % len(_MARKS)],
         )
-        most = [seen.p90 for _, seen in line]
+        most = [seen.most if seen.p90 is None else seen.p90 for _, seen in line]
         axes.fill_between(at, middle, most, color=colour, alpha=0.18, linewidth=0)
     axes.set(xscale="log", yscale="log", xlabel=found[0].axis)
     places = sorted({each.at or 0.0 for each in found})
@@ -69,7 +69,7 @@ def _curves(axes: Axes, found: Sequence[Distribution]) -> None:
     axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axes.yaxis.set_major_formatter(FuncFormatter(_time))
     axes.yaxis.set_minor_formatter(NullFormatter())
-    axes.set_ylabel("median; shaded: up to p90")
+    axes.set_ylabel("median; shaded: up to p90, or all of few")
 
 
 def _steps(axes: Axes, found: Sequence[Distribution]) -> None:

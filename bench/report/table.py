@@ -36,9 +36,14 @@ def of_distributions(found: Sequence[Distribution]) -> Table:
         for each in drawn:
             seen = each.percentiles
             figures = (seen.p50, seen.p90, seen.p99, seen.most)
-            times = (str(len(each.samples_s)), *map(readable, figures))
+            times = (str(len(each.samples_s)), *map(figure, figures))
             table.add_row(Text(f"  {labelled(each)}"), *map(Text, times))
     return table
+
+
+def figure(value_s: float | None) -> str:
+    """Write a percentile."""
+    return "-" if value_s is None else readable(value_s)
 
 
 def by_chart(found: Iterable[Distribution]) -> dict[str, list[Distribution]]:

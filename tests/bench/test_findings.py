@@ -13,9 +13,13 @@ def test_percentiles() -> None:
     assert Percentiles.of(samples) == Percentiles(51.0, 91.0, 100.0, 101.0)
 
 
-def test_percentiles_of_one() -> None:
-    """All of them are it."""
-    assert Percentiles.of([2.5]) == Percentiles(2.5, 2.5, 2.5, 2.5)
+@pytest.mark.parametrize("count", [1, 9, 10, 99, 100])
+def test_percentiles_of_few(count: int) -> None:
+    """None is made up."""
+    found = Percentiles.of([2.5] * count)
+    assert found.p50 == found.most == 2.5
+    assert found.p90 == (2.5 if count >= 10 else None)
+    assert found.p99 == (2.5 if count >= 100 else None)
 
 
 @pytest.mark.parametrize("count", [1, 2, MAX_KEPT, MAX_KEPT + 1, 10_000])

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 from bench import processes
 from kernel_client import arming, instances
 
 ECHO = "import sys\nfor line in iter(sys.stdin.readline, ''): print(line, end='', flush=True)"
+BURN_OF_A_THREAD = "import time\nwhile time.thread_time() < 0.2: pass"
 BURN = "import time\nwhile time.process_time() < 0.2: pass"
 
 
@@ -46,11 +48,22 @@ def test_wake_ups() -> None:
                 assert child.poll() is None
 
         exchange()
-        before = processes.switches(child.pid)
+        before = processes.sleeps(child.pid)
         exchange()
         exchange()
-        assert processes.switches(child.pid) - before >= 2
+        after = processes.sleeps(child.pid)
+        assert processes.wake_ups(before, after) >= 2
         asked.close()
+
+
+def test_threads_that_have_ended() -> None:
+    """What they did is not lost, and none of it is counted against the others."""
+    before = processes.cpu_s(os.getpid())
+    thread = threading.Thread(target=exec, args=(BURN_OF_A_THREAD,))
+    thread.start()
+    thread.join()
+    assert processes.cpu_s(os.getpid()) - before >= 0.19
+    assert processes.wake_ups({1: 5, 2: 100}, {1: 7, 3: 4}) == 6
 
 
 def test_watches(tmp_path: Path) -> None:
