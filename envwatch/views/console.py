@@ -360,7 +360,9 @@ class Console(Program):
         rest = f" | {self._state} | {self._hint or f'kernel {kernel} | {usual}'}"
         room = max(12, self.size.width - overview.columns(rest))
         folder = overview.shortened(self._named(self._folder), room)
-        self.query_one("#state", Static).update(Content(folder + rest))
+        state = self.place("#state", Static)
+        if state is not None:
+            state.update(Content(folder + rest))
 
     def _named(self, path: str) -> str:
         return overview.named(path + "/.envrc", self._home) if path else path

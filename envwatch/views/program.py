@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 from textual.app import App
+from textual.widget import Widget
 
 from envwatch.views.theme import TERMINAL
+
+Shown = TypeVar("Shown", bound=Widget)
 
 
 class Program(App[int]):
@@ -21,6 +26,13 @@ class Program(App[int]):
         super().__init__(ansi_color=True)
         self.register_theme(TERMINAL)
         self.theme = TERMINAL.name
+
+    def place(self, where: str, kind: type[Shown]) -> Shown | None:
+        """Give the widget at a place; None while the view ends and is taken apart.
+
+        What comes from threads and timers may come then, too.
+        """
+        return next(iter(self.query(where).results(kind)), None)
 
     @property
     def error(self) -> Exception | None:

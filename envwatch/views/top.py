@@ -163,9 +163,10 @@ class Top(Program):
 
     def _write(self, where: str, lines: Iterable[str]) -> None:
         text = "\n".join(lines)
-        widget = self.query_one(where, Static)
-        widget.display = bool(text)
-        widget.update(Content(text))
+        widget = self.place(where, Static)
+        if widget is not None:
+            widget.display = bool(text)
+            widget.update(Content(text))
 
     def on_resize(self) -> None:
         """Cut paths to the new width."""
@@ -173,7 +174,9 @@ class Top(Program):
 
     def _list(self) -> None:
         """Bring the list up to date; the chosen workspace stays chosen."""
-        listed = self.query_one("#workspaces", OptionList)
+        listed = self.place("#workspaces", OptionList)
+        if listed is None:
+            return
         if self._status is None:
             self._roots = []
             listed.clear_options()
@@ -233,8 +236,10 @@ class Top(Program):
         if self._status is not None and self._chosen is not None:
             lines = overview.details(self._status, self._chosen, self._home)
         text = "\n".join(lines)
-        self.query_one("#details").set_class(not text, "-empty")
-        self.query_one("#details > Static", Static).update(Content(text))
+        widget = self.place("#details > Static", Static)
+        if widget is not None and widget.parent is not None:
+            widget.parent.set_class(not text, "-empty")
+            widget.update(Content(text))
 
     # ------------------------------------------------------------ keys
 

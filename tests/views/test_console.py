@@ -420,6 +420,17 @@ async def test_a_secret_and_an_end(viewed: View) -> None:
             assert not pilot.app.query(Reply)
 
 
+async def test_a_hint_while_the_view_is_taken_apart(viewed: View) -> None:
+    """From a timer, say: nothing shows it, and nothing fails."""
+    app = viewed()
+    async with app.run_test(size=SIZE) as pilot:
+        await see(pilot, READY)
+        await app.query_one("#state").remove()
+        app.hint("nobody sees it")
+        await pilot.resize_terminal(60, 20)
+    assert app.error is None
+
+
 # ------------------------------------------------------------------ a kernel's death
 
 

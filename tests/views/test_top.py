@@ -112,6 +112,24 @@ async def test_going_to_another_workspace_shows_its_details(
         assert screen.count("> ") == 1
 
 
+async def test_what_comes_while_the_view_is_taken_apart(
+    world: World, daemon: Daemon, start: Callable[[str], KernelProcess]
+) -> None:
+    """From the feed's thread, say: nothing shows it, and nothing fails."""
+    world.envrc("a", exports("A"))
+    start("a")
+    app = viewed(world, daemon.socket)
+    async with app.run_test(size=SIZE) as pilot:
+        await see(pilot, "> ~/a")
+        await app.screen.query("*").remove()
+        app.on_resize()
+        app.say("nobody sees it")
+        app._status = None
+        while app._status is None:
+            await pilot.pause()
+    assert app.error is None
+
+
 async def test_counters_come_with_the_next_frame(
     world: World, daemon: Daemon, start: Callable[[str], KernelProcess]
 ) -> None:
