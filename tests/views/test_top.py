@@ -124,8 +124,8 @@ async def test_what_comes_while_the_view_is_taken_apart(
         await app.screen.query("*").remove()
         app.on_resize()
         app.say("nobody sees it")
-        app._status = None
-        while app._status is None:
+        before = app._status
+        while app._status is before:
             await pilot.pause()
     assert app.error is None
 
