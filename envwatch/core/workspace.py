@@ -35,7 +35,8 @@ class Evaluation:
     """One that runs.
 
     `late`: those who joined when it ran already; `lines`: what direnv said so far,
-    as JSON; `told`: how many of them were sent to those who wait; `killed`: nobody waited any more, so its result counts for nobody;
+    as JSON; `told`: how many of them were sent to those who wait; `killed`: nobody
+    waited any more, so its result counts for nobody;
     `forgotten`: a reload came after it had begun, so its result is not kept;
     `dirty`: something under it may have changed since it began.
     """
@@ -76,12 +77,17 @@ class Last:
 
 @dataclass(slots=True)
 class Workspace:
-    """What is going on for one root file."""
+    """What is going on for one root file.
+
+    `wanted` are keys to be precomputed; `unwanted` those whose evaluation somebody
+    gave up: a kernel that was interrupted, say.
+    """
 
     root: str
     running: Evaluation | None = None
     waiting: dict[Key, Waiters] = field(default_factory=dict[Key, Waiters])
     wanted: dict[Key, None] = field(default_factory=dict[Key, None])
+    unwanted: set[Key] = field(default_factory=set[Key])
     known: tuple[str, ...] = field(default=(), repr=False)
     last: Last | None = None
     left_at: float | None = None
@@ -107,6 +113,7 @@ class Workspace:
             running.late.add(waiter)
             return running
         self.wanted.pop(key, None)
+        self.unwanted.discard(key)
         self.waiting.setdefault(key, {})[waiter] = None
         return None
 
@@ -125,6 +132,9 @@ class Workspace:
         if running.waiters or running.killed:
             return None
         running.killed = True
+        # Somebody gave it up: it is not begun again before somebody asks again,
+        # who would be held by it once more.
+        self.unwanted.add(key)
         return running
 
     def want(self, key: Key, now: float) -> None:
@@ -134,7 +144,7 @@ class Workspace:
         `FREE_RUNS`, a change that is found right after a precomputed run of the
         file delays the next one, for longer each time.
         """
-        if key in self.waiting or key in self.wanted:
+        if key in self.waiting or key in self.wanted or key in self.unwanted:
             return
         running = self.running
         if running is not None and running.key == key and running.joinable:

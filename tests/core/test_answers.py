@@ -353,6 +353,27 @@ def test_who_comes_after_the_kill_gets_an_evaluation_of_its_own(play: Make) -> N
     assert types(p.heard(1)) == ["done"]
 
 
+def test_what_was_given_up_is_not_begun_again_by_itself(play: Make) -> None:
+    """Whoever asks next would be held by it again; the question begins a new one."""
+    p = play()
+    p.attach(1)
+    p.load(1)
+    p.export(1, 2)
+    p.compare(same=False)
+    (first,) = p.take(Evaluate)
+    p.send(1, messages.cancel(3, export_id=2))
+    p.give(Evaluated(first.evaluation, result_of("cancelled")))
+    p.give(CHANGED)
+    p.compare(same=False)
+    assert not p.take(Evaluate)
+    p.export(1, 4)
+    p.evaluate(result_of(mtime=2))
+    assert types(p.heard(1))[-1] == "diff"
+    p.give(CHANGED)
+    p.compare(same=False)
+    assert p.take(Evaluate), "asked for again, it is precomputed again"
+
+
 def test_after_lost_events_everything_in_use_is_compared(play: Make) -> None:
     """Overflow, a new watcher, and every sweep."""
     p = play(sweep_s=30)
