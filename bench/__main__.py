@@ -12,7 +12,7 @@ def main() -> int:
     """Say what is missing, or measure."""
     for name in ("rich", "matplotlib"):
         if importlib.util.find_spec(name) is None:
-            said = f"bench: there is no {name}; pip install 'envwatch[bench]'"
+            said = f"bench: there is no {name}; pip install '.[bench]'"
             print(said, file=sys.stderr)
             return MISSING
     from bench.cli import run

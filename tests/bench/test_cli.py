@@ -238,7 +238,7 @@ def test_without_its_libraries(world: World, missing: str) -> None:
         check=False,
     )
     assert ended.returncode == 69
-    expected = f"bench: there is no {missing}; pip install 'envwatch[bench]'\n"
+    expected = f"bench: there is no {missing}; pip install '.[bench]'\n"
     assert (ended.stdout, ended.stderr) == ("", expected)
 
 
