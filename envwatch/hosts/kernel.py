@@ -228,7 +228,9 @@ class Kernel:
             cwd=folder, env=dict(self._environ), stdout=DEVNULL, stderr=errors
         )
         client = manager.client()
-        client.start_channels()
+        # Without a heartbeat: we look at the process itself, and where a start is
+        # given up the thread of a heartbeat that has not begun yet would never end.
+        client.start_channels(hb=False)
         try:
             await client.wait_for_ready(timeout=START_S)
         except BaseException:

@@ -49,8 +49,7 @@ def test_blocked_asked_answered_loaded(
     try:
         kernel.run("%load_ext kernel_client")
         assert "FOO is None\n" in kernel.run(FOO).out
-        shell.enter(f"clear; {ASK}; echo code=$?")
-        shown = shell.see(HINT)
+        shown = shell.command(f"{ASK}; echo code=$?", HINT)
         assert "is blocked: new" in shown
         assert " export FOO=1\n" in shown
         assert "FOO is None\n" in kernel.run(FOO).out
@@ -59,13 +58,12 @@ def test_blocked_asked_answered_loaded(
 
         world.write("w/.envrc", "export FOO=2\n")
         assert "FOO is None\n" in kernel.run(FOO).out
-        shell.enter(f"clear; {ASK}; echo code=$?")
-        assert "changed since it was allowed" in shell.see(HINT)
+        shown = shell.command(f"{ASK}; echo code=$?", HINT)
+        assert "changed since it was allowed" in shown
         shell.answer("n", "code=11")
         assert "FOO is None\n" in kernel.run(FOO).out
 
-        shell.enter(f"clear; {ASK}; echo code=$?")
-        shell.see(HINT)
+        shell.command(f"{ASK}; echo code=$?", HINT)
         shell.answer("y", "code=0")
         assert "FOO is 2\n" in kernel.run(FOO).out
     finally:
@@ -77,8 +75,7 @@ def test_blocked_asked_answered_loaded(
 def test_stopped_and_gone_on(world: World, shell: Terminal) -> None:
     """Ctrl-Z gives the shell its terminal; after `fg` it can be answered."""
     world.envrc("w", "export FOO=1\n", allow=False)
-    shell.enter(f"clear; {ASK}")
-    shell.see(HINT)
+    shell.command(ASK, HINT)
     shell.type("C-z")
     shell.see("Stopped")
     shell.enter("stty -a | grep -o '[-]*icanon\\|[-]*echo '")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import partial
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from jupyter_client.channels import HBChannel
 
 from envwatch.commands.console import spec_of
 from envwatch.core.console import Asked, Heard, Printed, Report, Said, Shown
@@ -329,6 +331,17 @@ async def test_its_end_while_it_starts(world: World, jupyter: Jupyter) -> None:
         await starting
     assert not any(map(is_there, found))
     assert not made.is_running
+
+
+async def test_no_heartbeat(kernel: Kernel) -> None:
+    """A start that is given up before its thread begins would have it run on.
+
+    `HBChannel.stop` is undone by the thread's first lines, which then opens sockets
+    until the process has no descriptor left (jupyter_client 8.10).
+    """
+    threads = threading.enumerate()
+    assert not [each for each in threads if isinstance(each, HBChannel)]
+    assert kernel.is_running
 
 
 def marked(top: Path) -> list[int]:

@@ -104,7 +104,7 @@ class Kernel:
         self.manager = KernelManager(kernel_name=name, kernel_spec_manager=specs)
         self.manager.start_kernel(cwd=str(folder), env=dict(environ))
         self.client = self.manager.blocking_client()
-        self.client.start_channels()
+        self.client.start_channels(hb=False)
         try:
             self.client.wait_for_ready(timeout=START_S)
         except BaseException:

@@ -15,6 +15,8 @@ from envwatch.core.question import QUIET_S
 from tests.support import planted
 
 DEADLINE_S = 30.0
+AGAIN_S = 5.0
+"""After how long a key was surely not taken, however slow what it leads to is."""
 _TURN_S = 0.02
 
 COLOURS = re.compile(
@@ -38,6 +40,7 @@ class Terminal:
         # Short: a socket's path has 108 bytes.
         self._folder = Path(tempfile.mkdtemp(prefix="ewt-", dir="/tmp"))
         self._code = self._folder / "code"
+        self._turn = 0
         noting = ["sh", "-c", '"$@"; echo $? >"$0"', str(self._code), *command]
         self._environ = {**environ, "LC_ALL": "C.UTF-8"}
         try:
@@ -63,18 +66,26 @@ class Terminal:
         self.write(text)
         self.type("Enter")
 
+    def command(self, line: str, *texts: str) -> str:
+        """Enter a line in a shell; wait until these are on its screen, and no older."""
+        self._turn += 1
+        # In two words, so that the line itself is not taken for what it prints.
+        self.type("C-u")
+        self.enter(f"clear; echo turn '{self._turn}.'; {line}")
+        return self.see(f"turn {self._turn}.\n", *texts)
+
     def answer(self, key: str, wanted: str) -> str:
         """Press a key, again when it came too early to answer, until it has."""
-        pressed = time.monotonic()
+        # At a distance that the question takes for an answer.
+        due = time.monotonic() + 2 * QUIET_S
 
         def has_answered(screen: str) -> bool:
-            nonlocal pressed
+            nonlocal due
             if wanted in screen:
                 return True
-            # At a distance that the question takes for an answer.
-            if time.monotonic() - pressed > 2 * QUIET_S:
+            if time.monotonic() > due:
                 self.type(key)
-                pressed = time.monotonic()
+                due = time.monotonic() + AGAIN_S
             return False
 
         return self.wait(has_answered, f"{wanted}, after {key}")

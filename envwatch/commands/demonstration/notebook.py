@@ -63,7 +63,8 @@ class Notebook:
         started = time.perf_counter()
         _undivided(lambda: self._manager.start_kernel(cwd=folder))
         client = self._client = self._manager.blocking_client()
-        client.start_channels()
+        # Without a heartbeat, whose thread may not end where it has not begun yet.
+        client.start_channels(hb=False)
         client.wait_for_ready(timeout=_START_S)
         return {"seconds": time.perf_counter() - started}
 
