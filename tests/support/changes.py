@@ -262,6 +262,8 @@ class Tree:
     # ------------------------------------------------------------ within
 
     def _enter(self, *names: str) -> None:
+        """Be in these, until the next that is removed, or until all is mended."""
+        self._leave()
         for name in names:
             self._inside.append(os.open(self.w / name, os.O_RDONLY))
 

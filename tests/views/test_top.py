@@ -281,7 +281,8 @@ async def test_a_folder_s_name_forges_nothing(
     world.envrc(name, exports("A"))
     start(name)
     async with viewed(world, daemon.socket).run_test(size=SIZE) as pilot:
-        screen = await see(pilot, "> …[red]x[/red]\\x1b[2J\\n\\udcff  idle")
+        # Whether its first letters have room depends on how long direnv took.
+        screen = await see(pilot, "[red]x[/red]\\x1b[2J\\n\\udcff  idle")
         assert "root file   ~/[red]x[/red]\\x1b[2J\\n\\udcff/.envrc" in screen
         assert "\x1b" not in screen
 
