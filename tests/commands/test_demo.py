@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,7 @@ import pytest
 from tests.conftest import OLDER
 from tests.support.daemons import until
 from tests.support.persons import Person
-from tests.support.processes import ipykernels, processes
+from tests.support.processes import ipykernels, is_pending, processes
 
 one_version = pytest.mark.parametrize("version", [OLDER], indirect=True)
 
@@ -122,7 +121,7 @@ def test_ended_in_the_notebook(
     until("a notebook's kernel runs", lambda: ipykernels(temporary) != [])
 
     process.send_signal(number)
-    time.sleep(0.05)
+    until("the first is taken", lambda: not is_pending(process.pid, number))
     process.send_signal(number)
     assert_cleaned_up(person, process, number, temporary)
 

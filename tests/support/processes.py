@@ -25,3 +25,13 @@ def ipykernels(top: Path) -> list[int]:
     """Give the pids of the notebooks' kernels among them."""
     found = processes(top).items()
     return [pid for pid, command in found if "ipykernel_launcher" in command]
+
+
+def is_pending(pid: int, number: int) -> bool:
+    """Tell whether a signal was sent to a process that has not taken it yet."""
+    pending = 0
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        name, _, value = line.partition(":")
+        if name in ("SigPnd", "ShdPnd"):
+            pending |= int(value, 16)
+    return bool(pending >> (number - 1) & 1)
