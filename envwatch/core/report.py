@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from kernel_client import messages, outcome
 
 if TYPE_CHECKING:
-    from envwatch.core.hub import Hub
+    from envwatch.core.sidecar import Sidecar
     from envwatch.core.workspace import Last
 
 _ROOT_STATES = {
@@ -24,46 +24,46 @@ The others (out of time, cancelled, broken) tell nothing.
 """
 
 
-def status(hub: Hub, now: float) -> dict[str, Any]:
+def status(sidecar: Sidecar, now: float) -> dict[str, Any]:
     """Give the object of PROTOCOL.md; nothing in it is a value of a variable."""
-    watching = hub.watching
+    watching = sidecar.watching
     return {
-        "version": hub.rules.version,
+        "version": sidecar.rules.version,
         "protocol": messages.PROTOCOL,
-        "pid": hub.rules.pid,
-        "uptime_s": round(now - hub.started, 3),
-        "direnv": hub.rules.direnv,
-        "kernels": hub.sessions.attached,
+        "pid": sidecar.rules.pid,
+        "uptime_s": round(now - sidecar.started, 3),
+        "direnv": sidecar.rules.direnv,
+        "kernels": sidecar.sessions.attached,
         "watching": {
             "state": watching.state,
-            "folders": len(hub.answers.watchset.folders),
+            "folders": len(sidecar.answers.watchset.folders),
             "reason": watching.reason,
             "remedy": watching.remedy,
         },
         "fences": {
-            "mode": hub.rules.fences.mode,
-            "armed": len(hub.fences),
-            "limit": hub.rules.fences.max_fences,
-            "watches": hub.fences.watches,
-            "reason": hub.fences.reason,
+            "mode": sidecar.rules.fences.mode,
+            "armed": len(sidecar.fences),
+            "limit": sidecar.rules.fences.max_fences,
+            "watches": sidecar.fences.watches,
+            "reason": sidecar.fences.reason,
         },
         "workspaces": [
             {
                 "root": root,
-                "kernels": hub.sessions.kernels(root),
+                "kernels": sidecar.sessions.kernels(root),
                 "state": workspace.state,
                 "root_state": _root_state(workspace.last),
-                "fences": hub.fences.of_root(root),
-                "kept": hub.answers.diffs.of_root(root),
-                "answered": hub.counts.of_root(root),
+                "fences": sidecar.fences.of_root(root),
+                "kept": sidecar.answers.diffs.of_root(root),
+                "answered": sidecar.counts.of_root(root),
                 "last": _last(workspace.last, now),
             }
-            for root, workspace in sorted(hub.schedule.workspaces.items())
+            for root, workspace in sorted(sidecar.schedule.workspaces.items())
         ],
-        "evaluations": hub.schedule.started,
-        "kept_bytes": hub.answers.diffs.size,
-        "answered": dict(hub.counts.total),
-        "frames": {"received": hub.counts.received, "sent": hub.counts.sent},
+        "evaluations": sidecar.schedule.started,
+        "kept_bytes": sidecar.answers.diffs.size,
+        "answered": dict(sidecar.counts.total),
+        "frames": {"received": sidecar.counts.received, "sent": sidecar.counts.sent},
     }
 
 

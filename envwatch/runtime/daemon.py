@@ -39,7 +39,8 @@ from envwatch.core.events import (
     Tick,
     Watch,
 )
-from envwatch.core.hub import Hub, Rules
+from envwatch.core.hub import Hub
+from envwatch.core.sidecar import Rules
 from envwatch.runtime.channel import Channel, SocketChannel, StdioChannel
 from envwatch.runtime.connection import STALLED_S, Connection, Unread
 from envwatch.runtime.evaluator import Evaluator
@@ -131,7 +132,7 @@ class Daemon:
                 version=__version__,
                 pid=os.getpid(),
                 socket=None if listener is None else self._config.socket,
-                direnv=self._hub.rules.direnv,
+                direnv=self._hub.sidecar.rules.direnv,
             )
             self._tasks.start_soon(self._ticks)
             if listener is not None:

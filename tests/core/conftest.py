@@ -27,7 +27,8 @@ from envwatch.core.events import (
     Send,
     Snapshot,
 )
-from envwatch.core.hub import Hub, Rules
+from envwatch.core.hub import Hub
+from envwatch.core.sidecar import Rules
 from kernel_client import environment as env, messages, wire
 
 DIRENV = "/bin/direnv"

@@ -410,7 +410,7 @@ def test_no_value_shows_in_a_repr(play: Make) -> None:
     p.export(1)
     (evaluate,) = p.take(Evaluate)
     assert "not-to-be-said" not in repr(evaluate)
-    assert "not-to-be-said" not in repr(p.hub.answers)
+    assert "not-to-be-said" not in repr(p.hub.sidecar.answers)
 
 
 def test_who_joins_late_never_gets_what_cannot_be_compared(play: Make) -> None:

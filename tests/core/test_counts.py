@@ -80,7 +80,7 @@ def test_the_hub_adds_up_what_kernels_send(play: Make) -> None:
     p.send(1, {**messages.cancel(8, export_id=99), "answered": answered})
     p.send(2, {**messages.left(ROOT), "answered": answered})
     p.export(2, 5, answered=answered)
-    status = report.status(p.hub, p.now)
+    status = report.status(p.hub.sidecar, p.now)
     assert status["answered"] == {**none_yet(), "stats": 50, "none": 5}
     assert status["workspaces"][0]["answered"] == {**none_yet(), "stats": 50}
 
@@ -93,7 +93,7 @@ def test_a_kernel_with_a_wrong_count_is_turned_away(play: Make) -> None:
     p.send(1, left("stats"))
     assert p.heard(1)[-1]["code"] == "shape"
     assert p.is_closed(1)
-    assert report.status(p.hub, p.now)["kernels"] == 2
+    assert report.status(p.hub.sidecar, p.now)["kernels"] == 2
 
 
 def test_what_is_not_known_any_more_is_forgotten(play: Make) -> None:
@@ -105,9 +105,9 @@ def test_what_is_not_known_any_more_is_forgotten(play: Make) -> None:
     p.give(Closed(1))
     p.now = GONE_S + 60.0
     p.give(Tick())
-    status = report.status(p.hub, p.now)
+    status = report.status(p.hub.sidecar, p.now)
     assert status["workspaces"] == []
-    assert p.hub.counts._by_root == {}
+    assert p.hub.sidecar.counts._by_root == {}
     assert status["answered"]["stats"] == 5
 
 
@@ -115,14 +115,14 @@ def test_frames_are_counted_both_ways(play: Make) -> None:
     """Each line of direnv's is a frame of its own, also where they leave in one piece."""
     p = play()
     p.attach(1)
-    assert report.status(p.hub, 0.0)["frames"] == {"received": 1, "sent": 1}
+    assert report.status(p.hub.sidecar, 0.0)["frames"] == {"received": 1, "sent": 1}
     p.export(1)
     p.now = 1.0
     p.give(Lines(1, ("one", "two", "three")))
     p.give(Tick())
     heard = p.heard(1)
     assert [frame["type"] for frame in heard] == ["progress"] * len(heard)
-    assert report.status(p.hub, p.now)["frames"]["sent"] == 1 + len(heard)
+    assert report.status(p.hub.sidecar, p.now)["frames"]["sent"] == 1 + len(heard)
     p.evaluate(result_of())
     p.send(1, messages.status(3))
     frames = p.heard(1)[-1]["status"]["frames"]
@@ -137,10 +137,10 @@ def test_who_joins_late_hears_all_lines_as_frames(play: Make) -> None:
     p.now = 1.0
     p.give(Lines(1, ("one", "two")))
     p.give(Tick())
-    before = p.hub.counts.sent
+    before = p.hub.sidecar.counts.sent
     p.export(2)
     assert len(p.heard(2)) == 2
-    assert p.hub.counts.sent == before + 2
+    assert p.hub.sidecar.counts.sent == before + 2
 
 
 def test_a_kernel_that_asks_twice_is_one_kernel(play: Make) -> None:
@@ -151,10 +151,10 @@ def test_a_kernel_that_asks_twice_is_one_kernel(play: Make) -> None:
     for session in (1, 2, 2):
         p.export(session, 9)
         p.compare(same=True)
-    last = report.status(p.hub, p.now)["workspaces"][0]["last"]
+    last = report.status(p.hub.sidecar, p.now)["workspaces"][0]["last"]
     assert (last["served"], last["shared_by"]) == (1, 2)
     p.export(1, 10)
     p.compare(same=False)
     p.evaluate(result_of(mtime=2))
-    last = report.status(p.hub, p.now)["workspaces"][0]["last"]
+    last = report.status(p.hub.sidecar, p.now)["workspaces"][0]["last"]
     assert (last["served"], last["shared_by"]) == (1, 1)

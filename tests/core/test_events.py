@@ -37,7 +37,8 @@ from envwatch.core.events import (
     Snapshot,
     Stat,
 )
-from envwatch.core.hub import Hub, Rules
+from envwatch.core.hub import Hub
+from envwatch.core.sidecar import Rules
 from kernel_client import environment as env, messages, snapshot
 from tests.core.conftest import DIRENV, ROOT, result_of, snapshot_of
 from tests.support.planted import secret
@@ -128,8 +129,8 @@ def test_what_comes_too_late_asks_for_nothing(play: Make, event: Event) -> None:
     p.attach(1)
     p.give(event)
     assert (p.effects, p.said) == ([], {})
-    assert not p.hub.schedule.workspaces
-    assert len(p.hub.sessions) == 1
+    assert not p.hub.sidecar.schedule.workspaces
+    assert len(p.hub.sidecar.sessions) == 1
 
 
 def test_a_snapshot_is_what_the_client_takes(tmp_path: Path) -> None:

@@ -142,7 +142,7 @@ def test_no_fence_where_nobody_could_take_it(
     ask(p, 1)
     tick(p, 100.0)
     assert not p.take(Arm)
-    assert len(p.hub.fences) == 0
+    assert len(p.hub.sidecar.fences) == 0
 
 
 @pytest.mark.parametrize(("mode", "least"), [("auto", 16), ("always", 1)])
@@ -240,8 +240,8 @@ def test_a_fence_goes_before_its_diff(guarded: Make) -> None:
         p.export(session)
     p.evaluate(watches=3)
     assert [passed(p, session) for session in (1, 2, 3)] == [1, 1, None]
-    assert len(p.hub.fences) == p.hub.fences.of_root(ROOT) == 1
-    assert p.hub.fences.of_root(A) == 0
+    assert len(p.hub.sidecar.fences) == p.hub.sidecar.fences.of_root(ROOT) == 1
+    assert p.hub.sidecar.fences.of_root(A) == 0
 
 
 def test_who_asks_later_is_given_the_same_fence(guarded: Make) -> None:
@@ -270,7 +270,7 @@ def test_a_fence_is_not_passed_twice_unasked(guarded: Make) -> None:
     fence = armed_of(evaluate.fence.number, snapshot_of(ROOT, mtime=2))
     p.give(Evaluated(evaluate.evaluation, result_of(mtime=2), fence))
     assert [f["type"] for f in p.heard(1)] == ["changed"]
-    assert len(p.hub.fences) == 1
+    assert len(p.hub.sidecar.fences) == 1
     p.export(1, 3)
     p.compare(same=True)
     assert passed(p, 1) == fence.number
@@ -298,7 +298,7 @@ def test_a_diff_that_cannot_be_compared_has_no_fence(guarded: Make) -> None:
     p.export(1)
     p.evaluate(replace(result_of(), snapshot=None), watches=3)
     assert passed(p, 1) is None
-    assert len(p.hub.fences) == 0
+    assert len(p.hub.sidecar.fences) == 0
 
 
 def test_prefetched_diffs_bring_their_own_fences(guarded: Make) -> None:
@@ -514,7 +514,7 @@ def test_nothing_is_armed_where_nothing_is_watched(guarded: Make) -> None:
     ask(p, 1)
     tick(p, 100.0)
     assert not p.take(Arm)
-    assert p.hub.fences._asked == {}
+    assert p.hub.sidecar.fences._asked == {}
 
 
 # ------------------------------------------------------------------ bounds
@@ -635,7 +635,7 @@ def test_a_renewal_does_not_make_room(guarded: Make) -> None:
     if evaluate.fence is not None:
         fence = armed_of(evaluate.fence.number, snapshot_of(A))
         p.give(Evaluated(evaluate.evaluation, result_of(root=A), fence))
-    assert len(p.hub.fences) == 1
+    assert len(p.hub.sidecar.fences) == 1
 
 
 def test_a_renewal_needs_no_place_of_its_own(guarded: Make) -> None:
@@ -678,7 +678,7 @@ def test_burnt_fences_count_while_they_are_held(guarded: Make) -> None:
 
 
 def _session_fence(p: Play, number: int) -> int | None:
-    session = p.hub.sessions.get(number)
+    session = p.hub.sidecar.sessions.get(number)
     assert session is not None
     return session.fence
 
@@ -720,7 +720,7 @@ def test_two_at_once_do_not_use_more_than_the_budget(guarded: Make) -> None:
             number, most = each.fence.number, each.fence.max_watches
             fence = armed_of(number, snapshot_of(root), watches=most)
         p.give(Evaluated(each.evaluation, result_of(root=root), fence))
-    assert 0 < p.hub.fences.watches <= 10
+    assert 0 < p.hub.sidecar.fences.watches <= 10
 
 
 @pytest.mark.parametrize(
@@ -849,7 +849,7 @@ def test_after_a_mount_everything_is_compared(guarded: Make) -> None:
     compares = p.take(Compare)
     assert sorted(each.key.root for each in compares) == [A, B, C]
     assert [each.fence for each in compares] == [None] * 3
-    assert len(p.hub.fences) == 0
+    assert len(p.hub.sidecar.fences) == 0
     p.give(Closed(1))
     tick(p, CLEAR_AFTER_S)
     assert p.take(Retire) == [Retire(1, clear=False), Retire(2, clear=True)]
@@ -868,7 +868,7 @@ def test_a_fence_ends_with_the_last_kernel_that_has_its_key_loaded(
     assert not p.take(Retire)
     p.export(2, 3, root=A)
     assert p.take(Retire) == [Retire(1, clear=False)]
-    assert len(p.hub.fences) == 0
+    assert len(p.hub.sidecar.fences) == 0
 
 
 def test_what_is_armed_too_late_is_closed(guarded: Make) -> None:
@@ -909,7 +909,7 @@ def test_the_fence_of_an_evaluation_that_does_not_count_is_closed(
     p.give(Evaluated(number, result_of(), fence))
     assert p.take(Retire) == [Retire(fence.number, clear=False)]
     assert not p.take(Pass)
-    assert len(p.hub.fences) == 0
+    assert len(p.hub.sidecar.fences) == 0
 
 
 def test_a_new_fence_takes_the_place_of_the_old_one(guarded: Make) -> None:
@@ -921,12 +921,12 @@ def test_a_new_fence_takes_the_place_of_the_old_one(guarded: Make) -> None:
     assert evaluate.fence is not None
     fence = armed_of(evaluate.fence.number, snapshot_of(ROOT, mtime=2), watches=5)
     p.give(Evaluated(evaluate.evaluation, result_of(mtime=2), fence))
-    assert (len(p.hub.fences), p.hub.fences.watches) == (1, 8)
+    assert (len(p.hub.sidecar.fences), p.hub.sidecar.fences.watches) == (1, 8)
     p.export(1, 2)
     assert p.take(Retire) == [Retire(1, clear=False)]
     p.compare(same=True)
     assert passed(p, 1) == fence.number
-    assert p.hub.fences.watches == 5
+    assert p.hub.sidecar.fences.watches == 5
 
 
 def test_nothing_is_left_of_a_key_that_nobody_has_loaded(guarded: Make) -> None:
@@ -943,7 +943,7 @@ def test_nothing_is_left_of_a_key_that_nobody_has_loaded(guarded: Make) -> None:
     load(p, 2, A)
     p.give(Closed(1))
     p.give(Closed(2))
-    fences = p.hub.fences
+    fences = p.hub.sidecar.fences
     left = (fences._fences, fences._gone, fences._arming, fences._asked, fences._paces)
     assert left == ({}, {}, {}, {}, {})
 

@@ -286,9 +286,9 @@ def test_what_is_kept_outlives_its_last_kernel_for_ten_minutes(play: Make) -> No
     p.give(Closed(1))
     p.now = 599.0
     p.give(Tick())
-    assert len(p.hub.answers.diffs) == 1
+    assert len(p.hub.sidecar.answers.diffs) == 1
     p.now = 640.0
     p.give(Tick())
-    assert len(p.hub.answers.diffs) == 0
-    assert not p.hub.schedule.workspaces
-    assert p.hub.answers.bases.size == 0
+    assert len(p.hub.sidecar.answers.diffs) == 0
+    assert not p.hub.sidecar.schedule.workspaces
+    assert p.hub.sidecar.answers.bases.size == 0

@@ -134,7 +134,7 @@ class HubLife(RuleBasedStateMachine):
 
     def held(self) -> set[int]:
         """Give the fences that the hub takes to be held."""
-        sessions = map(self.play.hub.sessions.get, self.waiting)
+        sessions = map(self.play.hub.sidecar.sessions.get, self.waiting)
         found = {each.fence for each in sessions if each is not None}
         return {number for number in found if number is not None}
 
@@ -272,7 +272,7 @@ class HubLife(RuleBasedStateMachine):
         """A kernel tells that its fence is in use, or that it needs one."""
         session = self.session(index)
         if not held:
-            loaded = self.play.hub.sessions.get(session)
+            loaded = self.play.hub.sidecar.sessions.get(session)
             assert loaded is not None
             if loaded.loaded is not None and loaded.loaded.root == root:
                 self.holds.pop(session, None)
@@ -299,7 +299,7 @@ class HubLife(RuleBasedStateMachine):
         """The table of mounts changes."""
         self.play.give(Mounted())
         self.settle()
-        assert not len(self.play.hub.fences)
+        assert not len(self.play.hub.sidecar.fences)
 
     @precondition(lambda self: self.waiting)
     @rule(index=indexes, root=roots)
@@ -383,16 +383,16 @@ class HubLife(RuleBasedStateMachine):
     @invariant()
     def bounds_hold(self) -> None:
         """Kept bytes are counted right, and bounded."""
-        diffs = self.play.hub.answers.diffs
+        diffs = self.play.hub.sidecar.answers.diffs
         assert diffs.size == sum(kept.size for kept in diffs) <= diffs.max_bytes
-        bases = self.play.hub.answers.bases
+        bases = self.play.hub.sidecar.answers.bases
         known = [each for each in self.by_fingerprint if each in bases]
         assert bases.size == sum(map(bases.size_of, known))
 
     @invariant()
     def fences_are_bounded(self) -> None:
         """In use, held, and in watches; each is in use or still held."""
-        fences = self.play.hub.fences
+        fences = self.play.hub.sidecar.fences
         assert len(fences) <= FENCES.max_fences
         assert sum(self.fences.values()) == fences.watches <= FENCES.max_watches
         in_use = {each.number for each in fences}
@@ -403,10 +403,10 @@ class HubLife(RuleBasedStateMachine):
     def holders_are_known(self) -> None:
         """What a kernel was passed last is what the hub takes it to hold."""
         for session in self.waiting:
-            seen = self.play.hub.sessions.get(session)
+            seen = self.play.hub.sidecar.sessions.get(session)
             assert seen is not None
             assert seen.fence in (None, self.holds.get(session))
-        for fence in self.play.hub.fences:
+        for fence in self.play.hub.sidecar.fences:
             held = {s for s, number in self.holds.items() if number == fence.number}
             assert fence.holders <= held
 
@@ -414,7 +414,7 @@ class HubLife(RuleBasedStateMachine):
     def nobody_is_forgotten(self) -> None:
         """The hub and the kernels agree on who waits for what."""
         for session, waiting in self.waiting.items():
-            seen = self.play.hub.sessions.get(session)
+            seen = self.play.hub.sidecar.sessions.get(session)
             assert seen is not None
             assert seen.pending.keys() == waiting.keys()
 
@@ -438,15 +438,15 @@ class HubLife(RuleBasedStateMachine):
             self.settle()
             self.finish()
         hub = self.play.hub
-        assert not hub.schedule.workspaces
-        assert not hub.schedule.running
-        assert not list(hub.answers.diffs)
-        assert not hub.answers.watchset.folders
-        assert hub.answers.bases.size == 0
-        assert not hub.sessions.fingerprints()
-        assert not len(hub.sessions)
+        assert not hub.sidecar.schedule.workspaces
+        assert not hub.sidecar.schedule.running
+        assert not list(hub.sidecar.answers.diffs)
+        assert not hub.sidecar.answers.watchset.folders
+        assert hub.sidecar.answers.bases.size == 0
+        assert not hub.sidecar.sessions.fingerprints()
+        assert not len(hub.sidecar.sessions)
         assert self.fences == {}
-        fences = hub.fences
+        fences = hub.sidecar.fences
         assert not len(fences)
         assert not fences._gone
         assert not fences._arming

@@ -33,7 +33,7 @@ OTHER = "/a/.envrc"
 
 def told(p: Any) -> dict[str, Any]:
     """Give the status as a client reads it."""
-    status: dict[str, Any] = json.loads(json.dumps(report.status(p.hub, p.now)))
+    status: dict[str, Any] = json.loads(json.dumps(report.status(p.hub.sidecar, p.now)))
     return status
 
 
@@ -202,7 +202,8 @@ def test_bytes_are_those_that_are_kept(play: Make) -> None:
     p.load(1, result=result_of(size=1000))
     smaller = told(p)["kept_bytes"]
     assert smaller == env.size_bytes(p.environment) + sum(
-        len(each.result.body) + len(each.result.wire) for each in p.hub.answers.diffs
+        len(each.result.body) + len(each.result.wire)
+        for each in p.hub.sidecar.answers.diffs
     )
     p.export(1)
     p.compare(same=False)
@@ -258,12 +259,12 @@ def test_asking_changes_nothing(play: Make) -> None:
     p.export(2, root=OTHER)
     p.evaluate(result_of(root=OTHER))
     p.give(WatchingState("degraded", "why", "what helps"))
-    before = [kept.key for kept in p.hub.answers.diffs]
+    before = [kept.key for kept in p.hub.sidecar.answers.diffs]
     watched = told(p)["watching"]
     assert (watched["reason"], watched["remedy"]) == ("why", "what helps")
     assert told(p) == told(p)
-    assert [kept.key for kept in p.hub.answers.diffs] == before
-    assert len(p.hub.schedule.workspaces) == 2
+    assert [kept.key for kept in p.hub.sidecar.answers.diffs] == before
+    assert len(p.hub.sidecar.schedule.workspaces) == 2
 
 
 def test_no_value_is_told(play: Make) -> None:

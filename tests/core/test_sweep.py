@@ -22,18 +22,18 @@ def test_an_environment_stays_while_anything_uses_it(play: Make) -> None:
     p.attach(1)
     fingerprint = env.fingerprint(p.environment)
     p.export(1)
-    sweep.drop_unused(p.hub.answers, p.now)
+    sweep.drop_unused(p.hub.sidecar.answers, p.now)
     (evaluate,) = p.take(Evaluate)
     assert evaluate.environment == p.environment
     p.give(Evaluated(evaluate.evaluation, result_of()))
-    sweep.drop_unused(p.hub.answers, p.now)
-    assert fingerprint in p.hub.answers.bases
+    sweep.drop_unused(p.hub.sidecar.answers, p.now)
+    assert fingerprint in p.hub.sidecar.answers.bases
     p.give(Closed(1))
-    sweep.drop_unused(p.hub.answers, p.now)
-    assert fingerprint in p.hub.answers.bases
-    p.hub.answers.diffs.drop_root(ROOT)
-    sweep.drop_unused(p.hub.answers, p.now)
-    assert fingerprint not in p.hub.answers.bases
+    sweep.drop_unused(p.hub.sidecar.answers, p.now)
+    assert fingerprint in p.hub.sidecar.answers.bases
+    p.hub.sidecar.answers.diffs.drop_root(ROOT)
+    sweep.drop_unused(p.hub.sidecar.answers, p.now)
+    assert fingerprint not in p.hub.sidecar.answers.bases
 
 
 def test_a_kernel_that_comes_back_in_time_keeps_the_diffs(play: Make) -> None:
@@ -46,13 +46,13 @@ def test_a_kernel_that_comes_back_in_time_keeps_the_diffs(play: Make) -> None:
     p.export(2)
     p.compare(same=True)
     p.now = sweep.GONE_S * 2
-    sweep.drop_unused(p.hub.answers, p.now)
-    assert p.hub.answers.diffs.of_root(ROOT) == 1
+    sweep.drop_unused(p.hub.sidecar.answers, p.now)
+    assert p.hub.sidecar.answers.diffs.of_root(ROOT) == 1
     p.give(Closed(2))
     p.now += sweep.GONE_S
-    sweep.drop_unused(p.hub.answers, p.now)
-    assert p.hub.answers.diffs.of_root(ROOT) == 0
-    assert not p.hub.schedule.workspaces
+    sweep.drop_unused(p.hub.sidecar.answers, p.now)
+    assert p.hub.sidecar.answers.diffs.of_root(ROOT) == 0
+    assert not p.hub.sidecar.schedule.workspaces
 
 
 def test_a_run_that_nobody_waits_for_any_more_keeps_its_environment(
@@ -65,12 +65,12 @@ def test_a_run_that_nobody_waits_for_any_more_keeps_its_environment(
     p.give(Closed(1))
     (evaluate,) = p.take(Evaluate)
     p.now = sweep.GONE_S * 2
-    sweep.drop_unused(p.hub.answers, p.now)
-    assert env.fingerprint(p.environment) in p.hub.answers.bases
+    sweep.drop_unused(p.hub.sidecar.answers, p.now)
+    assert env.fingerprint(p.environment) in p.hub.sidecar.answers.bases
     p.give(Evaluated(evaluate.evaluation, result_of("cancelled")))
-    sweep.drop_unused(p.hub.answers, p.now)
-    assert p.hub.answers.bases.size == 0
-    assert not p.hub.schedule.workspaces
+    sweep.drop_unused(p.hub.sidecar.answers, p.now)
+    assert p.hub.sidecar.answers.bases.size == 0
+    assert not p.hub.sidecar.schedule.workspaces
 
 
 @pytest.mark.parametrize("waits", [True, False], ids=["waiting", "wanted"])
@@ -78,15 +78,15 @@ def test_what_is_queued_keeps_its_environment(play: Make, *, waits: bool) -> Non
     """It is needed when there is room to run."""
     p = play()
     key = Key(DIRENV, ROOT, env.fingerprint(p.environment))
-    p.hub.answers.bases.add(key.fingerprint, p.environment)
-    workspace = p.hub.schedule.of(ROOT)
+    p.hub.sidecar.answers.bases.add(key.fingerprint, p.environment)
+    workspace = p.hub.sidecar.schedule.of(ROOT)
     if waits:
         workspace.join(key, Waiter(1, 1))
     else:
         workspace.want(key, p.now)
-    sweep.drop_unused(p.hub.answers, p.now)
-    assert key.fingerprint in p.hub.answers.bases
-    assert p.hub.schedule.workspaces == {ROOT: workspace}
+    sweep.drop_unused(p.hub.sidecar.answers, p.now)
+    assert key.fingerprint in p.hub.sidecar.answers.bases
+    assert p.hub.sidecar.schedule.workspaces == {ROOT: workspace}
 
 
 def test_the_environment_that_just_came_is_not_dropped(play: Make) -> None:
@@ -94,8 +94,8 @@ def test_the_environment_that_just_came_is_not_dropped(play: Make) -> None:
     p = play()
     for name in ("new", "old"):
         environment = {"NAME": name}
-        p.hub.answers.bases.add(env.fingerprint(environment), environment)
-    sweep.drop_bases(p.hub.answers, {env.fingerprint({"NAME": "new"})})
-    assert env.fingerprint({"NAME": "new"}) in p.hub.answers.bases
-    assert env.fingerprint({"NAME": "old"}) not in p.hub.answers.bases
-    assert p.hub.answers.bases.size == env.size_bytes({"NAME": "new"})
+        p.hub.sidecar.answers.bases.add(env.fingerprint(environment), environment)
+    sweep.drop_bases(p.hub.sidecar.answers, {env.fingerprint({"NAME": "new"})})
+    assert env.fingerprint({"NAME": "new"}) in p.hub.sidecar.answers.bases
+    assert env.fingerprint({"NAME": "old"}) not in p.hub.sidecar.answers.bases
+    assert p.hub.sidecar.answers.bases.size == env.size_bytes({"NAME": "new"})

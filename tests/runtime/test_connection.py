@@ -24,7 +24,8 @@ from envwatch.core.events import (
     Pass,
     Retire,
 )
-from envwatch.core.hub import Hub, Rules
+from envwatch.core.hub import Hub
+from envwatch.core.sidecar import Rules
 from envwatch.runtime.channel import SocketChannel
 from envwatch.runtime.connection import STALLED_S, Connection, Unread
 from envwatch.runtime.daemon import Daemon as Sidecar
