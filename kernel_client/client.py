@@ -24,44 +24,27 @@ from os import access, getcwd, lstat, stat
 from time import monotonic
 
 from kernel_client import (
-    environment as env,
     notice,
     outcome as outcomes,
     result as results,
     snapshot,
 )
 from kernel_client.answers import Answers
-from kernel_client.discovery import CONFIG_NAMES, Discovery
-from kernel_client.errors import SidecarError
 from kernel_client.fence import Fences
 from kernel_client.loaded import Loaded
 from kernel_client.result import Result
 from kernel_client.settings import Settings, usable
 from kernel_client.shown import Shown
 from kernel_client.tally import Tally
+from kernel_client.upkeep import Upkeep
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, MutableMapping
-    from typing import Any, Optional
+    from typing import Any
 
-    from kernel_client.answers import Request
-    from kernel_client.evaluation import Evaluated
-    from kernel_client.fence import Guard, Poll
-    from kernel_client.record import Record
+    from kernel_client.checks import Checks
     from kernel_client.roots import Walk
-    from kernel_client.snapshot import Snapshot, Stat
-
-    Checks = tuple[
-        tuple[str, ...],
-        tuple[tuple[str, int, int, int, int, int], ...],
-        tuple[tuple[str, Stat], ...],
-        Optional[Poll],
-        Optional[float],
-    ]
-
-MAX_ROUNDS = 4
-"""How often a refresh starts again because something changed under it."""
 
 _MAX_FOLDERS = 256
 
@@ -93,25 +76,29 @@ class Client:
     ) -> None:
         self._shown = Shown(output)
         hear = self._shown.hear
-        self._folder = folder
-        self._broken: list[str] | None = None
         self._lock = RLock()
         self._busy = False
         self._loaded = Loaded(os.environ if environ is None else environ, hear)
         self._get_diff = self._loaded.get_diff
         self._diff: Any = None
         self._checks: dict[str, Checks] = {}
-        self._asked_for: set[str] = set()
         self._unchanged = Result(results.UNCHANGED, answered=results.STATS)
         if settings is None:
             settings = usable(self._loaded.environ, hear)
         self.settings = settings
-        self._discovery = Discovery(settings.direnv)
         self._fences = Fences(settings)
         self._quiet = 0
         self._tally = Tally()
         received = self._fences.received
         self._answers = Answers(settings, hear, received, self._tally)
+        self._upkeep = Upkeep(
+            settings,
+            folder,
+            loaded=self._loaded,
+            fences=self._fences,
+            answers=self._answers,
+            shown=self._shown,
+        )
         _clients.append(ref(self, _clients.remove))
 
     @property
@@ -194,7 +181,7 @@ class Client:
         """
         with self._lock:
             try:
-                request = self._wanted()
+                request = self._upkeep.wanted()
                 if request is not None:
                     self._answers.prefetch(request)
             except Exception:  # noqa: BLE001 - nothing is lost: refresh() asks again
@@ -241,7 +228,10 @@ class Client:
         self._count()
         started = monotonic()
         try:
-            result = self._bring(forced=forced)
+            brought, walk = self._upkeep.bring(forced=forced)
+            if walk is not None:
+                self._stay(walk)
+            result = self._unchanged if brought is None else brought
         except KeyboardInterrupt:
             try:
                 # First of all: a second interrupt may be on its way.
@@ -275,193 +265,18 @@ class Client:
             except Exception:  # noqa: BLE001, S112 - it failed already, and is said
                 continue
 
-    def _bring(self, *, forced: bool) -> Result:
-        self._answers.hear_notices()
-        self._loaded.synchronise()
-        direnv = self._direnv()
-        if direnv is None:
-            changed = self._loaded.unload() if self._loaded.record else ((), ())
-            self._shown.hear_once(
-                notice.no_direnv(self.settings.direnv)
-                if env.NAMES_ARE_UTF8
-                else notice.ENCODING
-            )
-            return Result(results.OFF, names=changed)
-        for left in range(MAX_ROUNDS, 0, -1):
-            walk = self._walk()
-            root = walk.root
-            if root is None or walk.dotenv is not None:
-                return self._leave(walk)
-            # Somebody else's reload is only followed; our own is told to all.
-            due = self._answers.reload_wanted(root) or forced
-            if not due and (self._is_still(root) or self._adopt(root)):
-                return self._stay(walk)
-            request = self._loaded.request(direnv, root, self.settings.withheld)
-            self._asked_for.add(root)
-            answer, answered = self._ask(request, forced=forced)
-            forced = False
-            if answer is None:
-                changed = self._loaded.unload()
-                return Result(outcomes.TIMEOUT, root, answered=answered, names=changed)
-            self._fences.renew()
-            self._prepare(root, answer.snapshot)
-            moved = answer.outcome == outcomes.ABSENT or (
-                answer.snapshot is not None
-                and snapshot.compare(answer.snapshot) is None
-            )
-            if moved and left > 1:
-                # Something changed since direnv looked: look again.
-                continue
-            if moved:
-                # What was armed since the files moved must not vouch for them.
-                self._fences.renew()
-                if answer.outcome == outcomes.ABSENT or not self._discovery.allows(
-                    root, request.environment
-                ):
-                    # It never held still, and may not even be allowed by now.
-                    changed = self._loaded.unload()
-                    self._shown.hear_once(notice.failed("its files keep changing"))
-                    return Result(
-                        outcomes.BROKEN, root, answered=answered, names=changed
-                    )
-            changed = self._loaded.take(request, answer)
-            if answer.outcome == outcomes.BROKEN:
-                self._discovery.forget_direnv()
-            self._stay(walk)
-            return Result(answer.outcome, root, answered=answered, names=changed)
-        raise AssertionError("the last round returns")
-
-    def _is_still(self, root: str) -> bool:
-        """Tell whether this root file is what is held, and nothing of it changed."""
-        record = self._loaded.record
-        if record is not None and record.root == root:
-            self._prepare(root, record.snapshot)
-        return self._loaded.still(root)
-
-    def _prepare(self, root: str, held: Snapshot | None) -> None:
-        """Take up a fence; what it covers is compared right after this."""
-        if held is not None:
-            self._fences.prepare(root, held, self._answers.link)
-
-    def _ask(self, request: Request, *, forced: bool) -> tuple[Evaluated | None, str]:
-        """Ask; what is broken in the same words at every run is said once."""
-        repeated = self._broken
-        if repeated is None:
-            said = len(self._shown.lines)
-            answer, answered = self._answers.ask(request, forced=forced)
-            lines = self._shown.lines[said:]
-        else:
-            lines = self._shown.mute()
-            try:
-                answer, answered = self._answers.ask(request, forced=forced)
-            finally:
-                self._shown.unmute()
-            if lines != repeated:
-                for line in lines:
-                    self._shown.hear(line)
-        broken = answer is not None and answer.outcome == outcomes.BROKEN
-        self._broken = lines if broken else None
-        return answer, answered
-
-    def _adopt(self, root: str) -> bool:
-        """Adopt what was inherited, and only what direnv allows as it is now."""
-        if root in self._asked_for or not self._loaded.is_inherited(root):
-            return False
-        # Where nothing but the four was left, there is nothing to be allowed.
-        is_adopted = (
-            not self._loaded.has_values
-            or self._discovery.allows(root, env.passed(self._loaded.base()))
-        ) and self._loaded.adopt(root)
-        if is_adopted:
-            # Nobody waits for what may have been asked for while it was starting.
-            self._answers.cancel()
-        return is_adopted
-
-    def _wanted(self) -> Request | None:
-        """Give the question that a refresh would have now, if it had one."""
-        self._answers.hear_notices()
-        self._loaded.synchronise()
-        direnv = self._direnv()
-        root = None if direnv is None else self._walk().root
-        if direnv is None or root is None or self._loaded.still(root):
-            return None
-        return self._loaded.request(direnv, root, self.settings.withheld)
-
-    def _direnv(self) -> str | None:
-        if not env.NAMES_ARE_UTF8:
-            # direnv's JSON is UTF-8: names and values would come out as others.
-            return None
-        return self._discovery.direnv(self._loaded.of_base(("PATH",)).get("PATH"))
-
-    def _walk(self) -> Walk:
-        try:
-            folder = self._folder or getcwd()
-        except OSError:
-            # The working folder was deleted: nothing is above it.
-            folder = None
-        names = self._loaded.of_base(CONFIG_NAMES)
-        return self._discovery.walk(folder, names, self._loaded.base)
-
-    def _leave(self, walk: Walk) -> Result:
-        """No root file above, or nobody knows which."""
-        record = self._loaded.record
-        if walk.dotenv is not None:
-            changed = self._loaded.unload() if record else ((), ())
-            self._shown.hear_once(notice.untold(walk.dotenv))
-            return Result(outcomes.BROKEN, walk.dotenv, names=changed)
-        if record is None:
-            self._stay(walk)
-            return Result(outcomes.ABSENT)
-        if record.diff is not None:
-            self._shown.hear(notice.UNLOADING)
-        changed = self._loaded.unload()
-        self._answers.left(record.root)
-        self._stay(walk)
-        return Result(results.UNLOADED, answered=results.RECORD, names=changed)
-
-    def _stay(self, walk: Walk) -> Result:
+    def _stay(self, walk: Walk) -> None:
         """Keep for this folder what the fast path compares."""
         record = self._loaded.record
         root = None if record is None else record.root
         self._unchanged = Result(results.UNCHANGED, root, answered=results.STATS)
         self._diff = self._get_diff()
-        held = () if record is None else record.snapshot
-        if walk.folder is None or held is None or (record is None and walk.root):
-            return self._unchanged
-        covered, poll, due = self._guard(record)
-        absent = list(walk.absent)
-        stats: list[tuple[str, int, int, int, int, int]] = []
-        links: list[tuple[str, Stat]] = []
-        own = [entry for entry in held if entry[0] not in covered]
-        for path, seen, link, _ in (*walk.present, *walk.config, *own):
-            if seen is not None:
-                stats.append((path, *seen))
-            else:
-                # Through a dangling link this asks whether its target appeared.
-                absent.append(path)
-            if link is not None:
-                links.append((path, link))
+        kept = self._upkeep.checks(walk)
+        if kept is None or walk.folder is None:
+            return
         if len(self._checks) >= _MAX_FOLDERS:
             self._checks.clear()
-        self._checks[walk.folder] = (
-            tuple(dict.fromkeys(absent)),
-            tuple(dict.fromkeys(stats)),
-            tuple(dict.fromkeys(links)),
-            poll,
-            due,
-        )
-        return self._unchanged
-
-    def _guard(self, record: Record | None) -> Guard:
-        """Give what needs no stat, the poll, and when to compare all of it again."""
-        if record is None or record.snapshot is None:
-            return frozenset(), None, None
-        root, held = record.root, record.snapshot
-        try:
-            return self._fences.guard(root, held, self._answers.link)
-        except SidecarError:
-            self._answers.drop()
-            return self._fences.guard(root, held, None)
+        self._checks[walk.folder] = kept
 
     def forked(self) -> None:
         """In a forked child: start again without the parent's connection."""

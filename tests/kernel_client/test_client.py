@@ -14,7 +14,7 @@ import pytest
 
 import kernel_client
 from kernel_client import Client, Result, Settings
-from kernel_client.client import MAX_ROUNDS
+from kernel_client.upkeep import MAX_ROUNDS
 from tests.conftest import NEWER as NEWEST
 from tests.support.daemons import Daemon
 from tests.support.pairs import settings_of
@@ -414,7 +414,7 @@ def test_a_fence_vouches_for_no_refused_snapshot(
     world.envrc("w", 'watch_file value\nexport V="$(cat value)"\n')
     value = world.write("w/value", "0")
     os.chdir(world.path("w"))
-    prepare = fenced._prepare
+    prepare = fenced._upkeep._prepare
     written: list[int] = []
 
     def meanwhile(*given: Any) -> None:
@@ -423,7 +423,7 @@ def test_a_fence_vouches_for_no_refused_snapshot(
             value.write_text(f"w{len(written)}")
         prepare(*given)
 
-    monkeypatch.setattr(fenced, "_prepare", meanwhile)
+    monkeypatch.setattr(fenced._upkeep, "_prepare", meanwhile)
     fenced.refresh()
     assert environ.get("V") != value.read_text(), "the last write came too late for it"
     fenced.refresh()
