@@ -3,13 +3,15 @@
 The only place of envwatch where `direnv allow` is run. direnv hashes the file when
 it runs, so what it allows need not be what was shown. Therefore:
 
-1. Right before: the file still has the very bytes that were shown, and direnv still
-   calls it blocked (`direnv allow` would lift a denial).
+1. Right before: its folder is where it was, the file still has the very bytes that
+   were shown, and direnv still calls it blocked (`direnv allow` would lift a denial).
 2. `direnv allow FILE`.
 3. Right after: the store has the entry of the bytes that were shown, the file still
    has them, and no other entry has come for this file or one above it. Otherwise
    what has come is removed again, as direnv removes an approval, and the answer is
-   void.
+   void. Where the entry that was wanted has not come, whatever has come meanwhile is
+   taken for what direnv made of it: a folder that became a link has it follow that,
+   to a file that may be anywhere.
 
 What remains: a file that is changed within the few milliseconds between 1 and
 direnv's own reading is allowed until 3 has run. Whoever changes it in this window
@@ -110,6 +112,9 @@ class Inquiry:
         folder = os.path.dirname(root)  # noqa: PTH120 - bytes that are no UTF-8 stay
         if not subject.is_asked:
             raise NotAllowed(f"{root} was not shown in full")
+        if os.path.realpath(folder) != folder:
+            # direnv would follow, and allow what is there.
+            raise NotAllowed(f"{folder} has moved since {root} was shown")
         if read(root) != subject.content:
             raise NotAllowed(f"{root} has changed since it was shown")
         try:
@@ -118,17 +123,21 @@ class Inquiry:
             raise NotAllowed(f"{error}; nothing is allowed") from None
         if now.root != root or now.state not in BLOCKED:
             raise NotAllowed(f"{root} is not blocked any more; it is {now.state}")
-        before = self._approvals(folder)
+        before = self._entries()
         try:
             reason = self._run_allow(root, folder)
-            fresh = self._approvals(folder) - before
+            fresh = self._entries() - before
             is_shown = read(root) == subject.content
         except BaseException:
             # Ctrl-C among others: what came of it, nobody has looked at.
-            self._take_back(self._approvals(folder) - before)
+            self._take_back(self._entries() - before)
             raise
-        is_there = subject.fingerprint in fresh | before
-        if reason is None and is_shown and is_there and fresh <= {subject.fingerprint}:
+        wanted = subject.fingerprint
+        if wanted in fresh:
+            # What else has come for other files is of somebody else's doing.
+            fresh &= self._approvals(folder)
+        is_all = fresh <= {wanted} and wanted in fresh | before
+        if reason is None and is_shown and is_all:
             return
         self._take_back(fresh)
         if reason is not None:
@@ -190,6 +199,14 @@ class Inquiry:
             for name in ROOT_NAMES
         ]
         return frozenset(state.approvals(paths, self._base))
+
+    def _entries(self) -> frozenset[str]:
+        """Name all entries of the store."""
+        store = state.allow_store(self._base)
+        try:
+            return frozenset() if store is None else frozenset(os.listdir(store))  # noqa: PTH208 - names alone
+        except OSError:
+            return frozenset()
 
     def _take_back(self, names: frozenset[str]) -> None:
         store = state.allow_store(self._base)

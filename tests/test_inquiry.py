@@ -270,6 +270,46 @@ def test_link_that_vanishes(world: World, meddling: Make) -> None:
     assert state(world, ".") is State.NEW
 
 
+@pytest.mark.parametrize("body", [BODY, EVIL], ids=["same", "another"])
+def test_folder_that_became_a_link(world: World, meddling: Make, body: str) -> None:
+    """direnv follows it: what it allowed there was never shown, and is taken back."""
+    world.envrc("w", BODY, allow=False)
+    world.envrc("other", body, allow=False)
+    place = world.path("w")
+    inquiry = meddling(before=f"mv {place} {place}.away; ln -s other {place}")
+    with pytest.raises(NotAllowed):
+        inquiry.allow(asked(world, inquiry))
+    assert approvals(world) == set()
+    assert state(world, "other") is State.NEW
+
+
+def test_folder_that_was_a_link_before_the_answer(
+    world: World, inquiry: Inquiry
+) -> None:
+    """The same bytes elsewhere may read other files: they were not asked about."""
+    world.envrc("w", BODY, allow=False)
+    world.envrc("other", BODY, allow=False)
+    subject = asked(world, inquiry)
+    place = world.path("w")
+    place.rename(world.path("away"))
+    place.symlink_to("other")
+    with pytest.raises(NotAllowed, match="has moved since"):
+        inquiry.allow(subject)
+    assert approvals(world) == set()
+
+
+def test_what_somebody_else_allows_meanwhile_stays(
+    world: World, meddling: Make
+) -> None:
+    """It has nothing to do with this answer."""
+    world.envrc("w", BODY, allow=False)
+    other = world.envrc("other", EVIL, allow=False)
+    inquiry = meddling(before=f"{world.direnv} allow {other}")
+    inquiry.allow(asked(world, inquiry))
+    assert state(world) is State.ALLOWED
+    assert state(world, "other") is State.ALLOWED
+
+
 @pytest.mark.parametrize("version", [NEWER], indirect=True)
 def test_denied_meanwhile(world: World, inquiry: Inquiry) -> None:
     """`direnv allow` would lift the denial: it is not run."""
