@@ -42,6 +42,8 @@ _QUIET = {
 _HARMLESS = (
     *("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"),
     *("-c", "log.showSignature=false", "-c", "core.alternateRefsCommand="),
+    # And what it could have git wait for.
+    *("-c", "diff.orderFile=/dev/null"),
 )
 _LOG = (
     *("log", "--follow", "-m", "--raw", "-z", "--no-abbrev", "--format="),

@@ -158,7 +158,7 @@ class Inquiry:
             allowed, origin = found.content, found.origin
         shown = exhibit(content, allowed)
         if allowed is not None and shown.is_whole:
-            origin = "the whole file: what changed is longer than the file"
+            origin = "the whole file: what changed is not told more briefly"
         return Subject(
             root=root,
             state=said,

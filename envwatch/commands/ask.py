@@ -10,7 +10,6 @@ gone. 130: Ctrl-C, 143: SIGTERM; nothing is allowed then.
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 import time
 from collections.abc import Iterator, Mapping
@@ -23,7 +22,7 @@ from envwatch.commands import arguments
 from envwatch.commands.programs import direnv_of
 from envwatch.commands.status import EXIT_CODES, SAID
 from envwatch.commands.terminal import PASTE, Terminal
-from envwatch.core.exhibit import Exhibit, Kind, Line, folded
+from envwatch.core.exhibit import Exhibit, Kind, Line, Piece, escaped, folded
 from envwatch.core.question import BLOCKED, Action, AllowQuestion, Subject
 from envwatch.errors import Unavailable
 from envwatch.inquiry import Found, Inquiry, NotAllowed
@@ -135,9 +134,11 @@ class Conversation:
         return self._look()
 
     def _show(self, subject: Subject, workspace: Workspace) -> None:
-        width = shutil.get_terminal_size().columns
+        width = self._terminal.columns
         _say(["", f"{plain(subject.root)} is {SAID[workspace.state]}"])
-        _say([*map(plain, workspace.notes), subject.origin, *_names(subject)])
+        _say([*map(plain, workspace.notes), subject.origin])
+        for part in _names(subject, width):
+            click.echo(part)
         for line in painted(subject.exhibit, width, has_colour=self._has_colour):
             click.echo(line, color=True)
         _say([HINT])
@@ -173,11 +174,12 @@ def _coloured(line: Line) -> str:
     return f"\x1b[{colour}m{line.kind.value}{text}\x1b[0m"
 
 
-def _names(subject: Subject) -> list[str]:
-    if not subject.names:
-        return []
-    names = ", ".join(map(plain, subject.names))
-    return [f"it names (direnv does not check them): {names}"]
+def _names(subject: Subject, width: int) -> Iterator[str]:
+    if subject.names:
+        names = escaped(", ".join(subject.names).encode("utf-8", "surrogateescape"))
+        intro = Piece("it names (direnv does not check them): ")
+        for part in folded(Line(Kind.SAME, (intro, *names)), width):
+            yield part.text
 
 
 def _looked(inquiry: Inquiry, folder: str) -> Found:

@@ -1,25 +1,26 @@
-"""How a console is run to its end: whatever ends it, its kernel has ended first."""
+"""How a view is run to its end: the terminal is put back, and its kernel has ended."""
 
 from __future__ import annotations
 
 import asyncio
 import signal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from envwatch.hosts.kernel import Kernel
-from envwatch.views.console import Console
+if TYPE_CHECKING:
+    from envwatch.hosts.kernel import Kernel
+    from envwatch.views.program import Program
 
 ENDING = (signal.SIGTERM, signal.SIGHUP)
 END_S = 4.0
 """So long the view may take for its end, when a signal has asked for it."""
 
 
-def hold(view: Console, kernel: Kernel) -> int:
-    """Run a view, then end the kernel; give the exit code."""
+def hold(view: Program, kernel: Kernel | None = None) -> int:
+    """Run a view, then end its kernel where it has one; give the exit code."""
     return asyncio.run(_held(view, kernel))
 
 
-async def _held(view: Console, kernel: Kernel) -> int:
+async def _held(view: Program, kernel: Kernel | None) -> int:
     """Run the view to its end, and end the kernel whatever has ended the view."""
     work = asyncio.ensure_future(view.run_async())
     ending = _Ending(view, work)
@@ -31,7 +32,8 @@ async def _held(view: Console, kernel: Kernel) -> int:
             raise
         code = None
     finally:
-        await kernel.close()
+        if kernel is not None:
+            await kernel.close()
         ending.close()
     if ending.number is not None:
         return 128 + ending.number
@@ -41,9 +43,9 @@ async def _held(view: Console, kernel: Kernel) -> int:
 
 
 class _Ending:
-    """Has signals end the view, and not us before the kernel has ended."""
+    """Has signals end the view, and not us before all is put back."""
 
-    def __init__(self, view: Console, work: asyncio.Future[Any]) -> None:
+    def __init__(self, view: Program, work: asyncio.Future[Any]) -> None:
         self.number: int | None = None
         self._view = view
         self._work = work

@@ -20,6 +20,7 @@ _PASTING = b"\x1b[?2004h"
 _NOT_PASTING = b"\x1b[?2004l\x1b[0m"
 _NAMES = {"\r": "enter", "\n": "enter", "\t": "tab", "\x7f": "backspace"}
 _LOCAL_FLAGS = 3
+_COLUMNS = 80
 
 
 class Terminal:
@@ -65,6 +66,14 @@ class Terminal:
     ) -> None:
         """Put the terminal back as it was."""
         self._leave()
+
+    @property
+    def columns(self) -> int:
+        """How wide it is, whatever COLUMNS says."""
+        try:
+            return os.get_terminal_size(self._output).columns or _COLUMNS
+        except OSError:
+            return _COLUMNS
 
     def forget(self) -> None:
         """Throw away what was typed and not read yet."""

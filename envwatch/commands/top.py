@@ -2,7 +2,8 @@
 
 It asks for the sidecar's `status` once a second over one connection. The live view
 needs Textual, the table does not. Exit codes: 0 left, or printed; 2 the live view is
-no terminal's; 69 no Textual, or (`--once`) no sidecar.
+no terminal's; 69 no Textual, or (`--once`) no sidecar; 129 hung up; 143 ended by
+SIGTERM.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from collections.abc import Mapping
 import click
 
 from envwatch import state
-from envwatch.commands import sidecars
+from envwatch.commands import conversation, sidecars
 from envwatch.commands.programs import direnv_of
 from envwatch.errors import NoSidecar, Unavailable
 from envwatch.inquiry import Inquiry
@@ -30,7 +31,7 @@ INSTALL = "pip install 'envwatch[tui]'"
 
 @click.command("top")
 @click.option("--once", is_flag=True, help="Print the table once, and end.")
-def command(*, once: bool) -> None:
+def command(*, once: bool) -> int:
     """Watch the sidecar: workspaces, kernels, evaluations, and who answered.
 
     Keys: r reloads the chosen workspace, a asks whether a blocked one may load, q leaves.
@@ -38,7 +39,7 @@ def command(*, once: bool) -> None:
     base = state.base(os.environ)
     if once:
         _print(base)
-        return
+        return 0
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise click.UsageError("the live view needs a terminal; --once prints a table")
     try:
@@ -54,9 +55,7 @@ def command(*, once: bool) -> None:
         inquire=lambda: inquiry(settings, base),
         home=base.get("HOME", ""),
     )
-    view.run()
-    if view.error is not None:
-        raise view.error
+    return conversation.hold(view)
 
 
 def start(settings: Settings, base: Mapping[str, str]) -> str:

@@ -12,6 +12,7 @@ the question could stand.
 from __future__ import annotations
 
 import unicodedata
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import SequenceMatcher
@@ -24,6 +25,9 @@ MAX_LINES = 1000
 
 FOLD = "\\"
 """At the end of a line that goes on in the next one; marked as an escape is."""
+
+MAX_PAIRS = 100_000
+"""More equal lines than this, each with each, take seconds to be compared."""
 
 _CONTEXT = 3
 _HIDDEN = frozenset("\u115f\u1160\u2800\u3164\uffa0")
@@ -173,8 +177,14 @@ def _lines(kind: Kind, content: bytes) -> Iterator[Line]:
 
 
 def _difference(before: bytes, after: bytes) -> tuple[Line, ...] | None:
-    """Give a unified difference; None where the file itself is the shorter text."""
+    """Give a unified difference; None where the file itself is the shorter text.
+
+    The same where the two have so many equal lines that comparing would take long.
+    """
     if len(before) > MAX_BYTES or before.count(b"\n") > MAX_LINES:
+        return None
+    have = Counter(_split(before))
+    if sum(have[line] for line in _split(after)) > MAX_PAIRS:
         return None
     # Without the last newline a last line is another line than with it.
     old, new = list(_lines(Kind.SAME, before)), list(_lines(Kind.SAME, after))

@@ -8,8 +8,11 @@ one that another file pulls in, is not seen.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 MAX_NAMES = 20
+MAX_LETTERS = 300
+"""So many at most in all names: a hint must leave room for what is asked."""
 
 _PULLS = (
     *("source_env", "source_env_if_exists", "source_up", "source_up_if_exists"),
@@ -41,4 +44,14 @@ def mentions(content: bytes) -> tuple[str, ...]:
         for word in words:
             if word:
                 found[f"{word}{above}"] = None
-    return tuple(found)[:MAX_NAMES]
+    return tuple(_bounded(list(found)))
+
+
+def _bounded(names: list[str]) -> Iterator[str]:
+    left = MAX_LETTERS
+    for number, name in enumerate(names):
+        if number == MAX_NAMES or len(name) > left:
+            yield f"and {len(names) - number} more"
+            return
+        left -= len(name)
+        yield name

@@ -29,25 +29,20 @@ class Start(NamedTuple):
     """What a kernel starts with: its environment, and what there is to say.
 
     `lines` are what direnv and the file have said, and one of ours when the kernel
-    starts `without` the workspace's environment. What the file prints is its own
-    affair (`set -x` prints values), so only `ours` are for a log.
+    starts `without` the workspace's environment. A file can print values, and also
+    in direnv's own words (`log_status`), so only `ours` are for a log: nothing of
+    what the evaluation has printed is in them.
     """
 
     environ: dict[str, str]
     outcome: str
     lines: tuple[str, ...]
+    ours: tuple[str, ...] = ()
 
     @property
     def without(self) -> bool:
         """Tell whether there is a root file and nothing of it is loaded."""
         return self.outcome in _STARTS_WITHOUT
-
-    @property
-    def ours(self) -> tuple[str, ...]:
-        """Give the lines of direnv and envwatch, without those of the file."""
-        return tuple(
-            line for line in self.lines if line.startswith(("direnv: ", "envwatch: "))
-        )
 
 
 def started(environ: Mapping[str, str], folder: str, *, wait_s: float) -> Start:
@@ -61,6 +56,7 @@ def started(environ: Mapping[str, str], folder: str, *, wait_s: float) -> Start:
     lines: list[str] = []
     given = dict(environ)
     settings = usable(environ, lines.append)
+    ours = list(lines)
     settings.wait_s = min(settings.wait_s, wait_s)
     # Nobody looks a second time, so nothing is to be kept under watch.
     settings.fence = OFF
@@ -68,7 +64,7 @@ def started(environ: Mapping[str, str], folder: str, *, wait_s: float) -> Start:
         where = os.path.realpath(folder)
     except OSError:
         # Relative to a working folder that was deleted: nothing is above it.
-        return Start(given, outcome.ABSENT, tuple(lines))
+        return Start(given, outcome.ABSENT, tuple(lines), tuple(ours))
     client = Client(given, output=lines.append, settings=settings, folder=where)
     try:
         found = client.refresh()
@@ -76,7 +72,11 @@ def started(environ: Mapping[str, str], folder: str, *, wait_s: float) -> Start:
             client.unload()
     finally:
         client.close()
+    root = found.root_file or folder
     if found.outcome in _STARTS_WITHOUT:
-        root = found.root_file or folder
-        lines.append(f"envwatch: the kernel starts without the environment of {root}")
-    return Start(given, found.outcome, tuple(lines))
+        without = f"envwatch: the kernel starts without the environment of {root}"
+        lines.append(without)
+        ours.append(f"{without}: {found.outcome}")
+    elif found.outcome in (outcome.LOADED, result.UNCHANGED):
+        ours.append(f"envwatch: the kernel starts in the environment of {root}")
+    return Start(given, found.outcome, tuple(lines), tuple(ours))

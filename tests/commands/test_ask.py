@@ -62,6 +62,19 @@ def test_new_file(person: Person, opened: Open) -> None:
     assert code(person) == 0
 
 
+@one_version
+def test_names_and_lines_are_folded_by_us(person: Person, opened: Open) -> None:
+    """To the width that the terminal has, whatever COLUMNS says; blanks are seen."""
+    filler = "y\u3164allows\u3164exactly\u3164this\u3164" * 9
+    person.world.envrc("w", f"watch_file {filler}\n: {'x' * 200}\n", allow=False)
+    person.environ["COLUMNS"] = "1000"
+    shown = opened("w").see(HINT)
+    assert "\u3164" not in shown
+    assert "\\u3164" in shown
+    lines = shown.splitlines()
+    assert max(len(line) for line in lines if line.startswith(" ")) <= 80
+
+
 @pytest.mark.parametrize("key", ["n", "\x1b"])
 def test_put_away(person: Person, opened: Open, key: str) -> None:
     """It stays blocked: exit code 10 or 11."""

@@ -86,6 +86,15 @@ def test_difference() -> None:
     assert texts(b"a", b"a\n")[1:] == ["-a", "+a  (no newline at the end)"]
 
 
+def test_what_takes_long_to_compare() -> None:
+    """Equal lines over and over: the whole file, at once."""
+    before, after = b":\n" * 1000, b":\n#\n" * 500
+    shown = exhibit(after, before)
+    assert shown.is_whole
+    assert len(shown.lines) == 1000
+    assert not exhibit(after[:400], before[:400]).is_whole
+
+
 def test_same_content_or_a_long_one_before() -> None:
     """The file itself is shown where a difference would be none, or longer."""
     assert exhibit(b"a\n", b"a\n").is_whole

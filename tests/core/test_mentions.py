@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from envwatch.core.mentions import MAX_NAMES, mentions
+from envwatch.core.mentions import MAX_LETTERS, MAX_NAMES, mentions
 
 
 @pytest.mark.parametrize(
@@ -31,4 +31,11 @@ def test_names(text: str, names: list[str]) -> None:
 def test_bounded() -> None:
     """Only so many are listed; bytes that are no UTF-8 are no error."""
     text = b"watch_file \xff\n" + b"".join(b"watch_file %d\n" % n for n in range(99))
-    assert len(mentions(text)) == MAX_NAMES
+    assert len(mentions(text)) == MAX_NAMES + 1
+    assert mentions(text)[-1] == "and 80 more"
+
+
+def test_a_name_that_is_too_long() -> None:
+    """It is counted, and leaves the question its room."""
+    text = f"watch_file a {'x' * MAX_LETTERS} b"
+    assert mentions(text.encode()) == ("a", "and 2 more")

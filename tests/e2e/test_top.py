@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -106,6 +108,21 @@ def test_no_colour_of_its_own(
     terminal = view(**more)
     terminal.see("s starts a sidecar", "q leave")
     assert COLOURS.findall(terminal.painted) == []
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)], ids=str
+)
+def test_ended_by_a_signal(
+    view: Callable[..., Terminal], number: signal.Signals, code: int
+) -> None:
+    """The terminal is put back."""
+    terminal = view()
+    terminal.see("s starts a sidecar", "q leave")
+    assert not terminal.is_plain
+    os.kill(terminal.pid, number)
+    assert terminal.end() == code
+    assert terminal.is_plain
 
 
 def test_a_script_is_told(person: Person) -> None:

@@ -92,19 +92,26 @@ def test_other_outcomes(
 
 @older
 @direct
-def test_what_the_file_prints_is_not_for_a_log(world: World, jupyter: Jupyter) -> None:
-    """`set -x` and echo print values; only direnv's lines and ours are `ours`."""
+@pytest.mark.parametrize(("code", "how"), [(0, "in"), (3, "without")])
+def test_what_the_file_prints_is_not_for_a_log(
+    world: World, jupyter: Jupyter, code: int, how: str
+) -> None:
+    """Values: by `set -x` and echo, in direnv's own words, and in ours."""
     value = "v" * 20
-    world.envrc("w", f"set -x\nexport FOO={value}\necho $FOO\nexit 3\n")
+    root = world.envrc(
+        "w",
+        f'export FOO={value}\nlog_status "$FOO"\nlog_error "$FOO"\n'
+        f'echo "envwatch: $FOO" >&2\nset -x\necho $FOO\nexit {code}\n',
+    )
     given = start(jupyter)
 
-    assert value in "".join(given.lines)
-    assert value not in "".join(given.ours)
-    assert [line.partition(": ")[0] for line in given.ours] == [
-        "direnv",
-        "direnv",
-        "envwatch",
-    ]
+    assert f"direnv: {value}" in given.lines
+    assert f"envwatch: {value}" in given.lines
+    (line,) = given.ours
+    assert line.startswith(
+        f"envwatch: the kernel starts {how} the environment of {root}"
+    )
+    assert value not in line
 
 
 @older
@@ -117,7 +124,7 @@ def test_working_folder_that_was_deleted(world: World, jupyter: Jupyter) -> None
     given = started(jupyter.environ, ".", wait_s=600.0)
     os.chdir(world.top)
 
-    assert given == (jupyter.environ, "absent", ())
+    assert given == Start(jupyter.environ, "absent", ())
 
 
 @older

@@ -106,6 +106,19 @@ class Terminal:
         """The same with the escape sequences of its colours and styles."""
         return self._call("capture-pane", "-p", "-e")
 
+    @property
+    def pid(self) -> int:
+        """The process of the program."""
+        shell = self._call("display-message", "-p", "#{pane_pid}").strip()
+        children = Path(f"/proc/{shell}/task/{shell}/children").read_text()
+        return int(children.split()[0])
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is as a shell wants it: one screen, a cursor, no mouse."""
+        flags = "#{alternate_on} #{cursor_flag} #{mouse_any_flag}"
+        return self._call("display-message", "-p", flags).strip() == "0 1 0"
+
     def see(self, *texts: str) -> str:
         """Wait until all of these are on the screen; give it."""
         return self.wait(lambda screen: all(text in screen for text in texts), texts)
