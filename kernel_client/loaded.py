@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from _thread import RLock
+from time import CLOCK_BOOTTIME, clock_gettime_ns, time_ns
 
 from kernel_client import (
     environment as env,
@@ -43,6 +44,7 @@ HELD = frozenset(
 """Outcomes that stay until something changes; the others are asked for again."""
 
 _FOUR = frozenset(env.THE_FOUR)
+_TICK_NS = 10_000_000
 
 
 class Loaded:
@@ -64,6 +66,8 @@ class Loaded:
         else:
             self._raw = None
             self.get_diff = _getter(environ, "DIRENV_DIFF")
+        # A process got its environment when it was started, and a mapping is new.
+        self._since = None if environ is os.environ else time_ns()
         self._inherited: records.Inherited | None = None
         self._request: Request | None = None
         self._request_raw: dict[bytes, bytes] | None = None
@@ -136,7 +140,11 @@ class Loaded:
         return self._inherited is not None and self._inherited.file == root
 
     def adopt(self, root: str) -> bool:
-        """Take an inherited environment for our own when direnv would keep it."""
+        """Take an inherited environment for our own when direnv would keep it.
+
+        And only where nothing has changed since this environment was handed over:
+        direnv would not see it within the same second, nor in its own settings.
+        """
         inherited = self._inherited
         if inherited is None or inherited.file != root or inherited.watches is None:
             return False
@@ -149,13 +157,18 @@ class Loaded:
             times = [look[0] // 1_000_000_000 for look in (seen, link) if look]
             if exists != bool(times) or (times and max(times) != seconds):
                 return False
-        config = roots.config_paths(self.base())
+        config = snapshot.take(roots.config_paths(self.base()))
+        since = _started_ns() if self._since is None else self._since
+        for _, seen, link, _ in (*entries, *config):
+            # Linux's own clock for files is a tick behind.
+            if any(look[1] > since - _TICK_NS for look in (seen, link) if look):
+                return False
         self.record = records.Record(
             root,
             outcomes.LOADED,
             put_back={**inherited.put_back, **dict.fromkeys(env.THE_FOUR)},
             left={**inherited.left, "DIRENV_DIFF": self.environ["DIRENV_DIFF"]},
-            snapshot=snapshot.with_digests((*entries, *snapshot.take(config))),
+            snapshot=snapshot.with_digests((*entries, *config)),
         )
         self._inherited = None
         return True
@@ -248,6 +261,22 @@ class Loaded:
                     failed = error
         if failed is not None:
             raise failed
+
+
+def _started_ns() -> int:
+    """Tell when this process was started, in time since the epoch; 0: not known.
+
+    Then nothing is adopted.
+    """
+    try:
+        with open("/proc/self/stat", "rb") as file:
+            ticks = int(file.read().rpartition(b")")[2].split()[19])
+        since_boot = clock_gettime_ns(CLOCK_BOOTTIME)
+        return (
+            time_ns() - since_boot + ticks * 1_000_000_000 // os.sysconf("SC_CLK_TCK")
+        )
+    except (OSError, ValueError, IndexError):
+        return 0
 
 
 def _apart(back: env.PutBack) -> tuple[dict[str, str], list[str]]:

@@ -91,7 +91,11 @@ class Conversation:
                 key = self._terminal.read(LOOK_EVERY_S)
             except EOFError:
                 break
-            if key is not None:
+            if self._terminal.was_away():
+                # The shell has had the screen: what was typed was not typed about it.
+                self._question.found(None)
+                now = self._look()
+            elif key is not None:
                 now = self._typed(key) or now
             elif self._inquiry.glance(self._folder) != self._glance:
                 now = self._look()

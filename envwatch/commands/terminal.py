@@ -18,6 +18,8 @@ ESCAPE_S = 0.05
 PASTE = "paste"
 _PASTING = b"\x1b[?2004h"
 _NOT_PASTING = b"\x1b[?2004l\x1b[0m"
+_PASTE_BEGINS = b"\x1b[200~"
+_PASTE_ENDS = b"\x1b[201~"
 _NAMES = {"\r": "enter", "\n": "enter", "\t": "tab", "\x7f": "backspace"}
 _LOCAL_FLAGS = 3
 _COLUMNS = 80
@@ -35,6 +37,8 @@ class Terminal:
         self._output = sys.stdout.fileno()
         self._before: list[int | list[bytes | int]] | None = None
         self._handlers: dict[int, object] = {}
+        self._pasted: bytes | None = None
+        self._was_away = False
 
     @staticmethod
     def is_there() -> bool:
@@ -93,7 +97,19 @@ class Terminal:
         data = self._data()
         if data == b"\x1b" and select.select([self._input], [], [], ESCAPE_S)[0]:
             data += self._data()
+        if self._pasted is not None or data.startswith(_PASTE_BEGINS):
+            # A slow line brings it in pieces, each of which might be a key.
+            pasted = (self._pasted or b"") + data
+            self._pasted = (
+                None if _PASTE_ENDS in pasted else pasted[-len(_PASTE_ENDS) :]
+            )
+            return PASTE
         return named(data)
+
+    def was_away(self) -> bool:
+        """Tell, once, whether the program was stopped and goes on."""
+        was, self._was_away = self._was_away, False
+        return was
 
     def _data(self) -> bytes:
         try:
@@ -140,6 +156,7 @@ class Terminal:
         signal.signal(signal.SIGTSTP, self._stopped)
         self._take()
         self.forget()
+        self._was_away = True
 
 
 @contextlib.contextmanager
@@ -157,7 +174,7 @@ def named(data: bytes) -> str:
     if data == b"\x1b":
         return "escape"
     if data.startswith(b"\x1b"):
-        return PASTE if data.startswith(b"\x1b[200~") else "sequence"
+        return PASTE if data.startswith(_PASTE_BEGINS) else "sequence"
     text = data.decode("utf-8", "replace")
     if len(text) > 1:
         return PASTE

@@ -81,5 +81,6 @@ def test_stopped_and_gone_on(world: World, shell: Terminal) -> None:
     shell.enter("stty -a | grep -o '[-]*icanon\\|[-]*echo '")
     shell.see("\necho")
     assert "-icanon" not in shell.screen.replace("[-]", "")
-    shell.enter("fg; echo code=$?")
+    shell.enter("clear; fg; echo code=$?")
+    shell.wait(lambda screen: "Stopped" not in screen and HINT in screen, "it is back")
     shell.answer("y", "code=0")
