@@ -16,7 +16,7 @@ from collections.abc import Mapping
 import click
 
 from envwatch import state
-from envwatch.commands import conversation, sidecars
+from envwatch.commands import sidecars
 from envwatch.commands.programs import direnv_of
 from envwatch.errors import NoSidecar, Unavailable
 from envwatch.inquiry import Inquiry
@@ -43,6 +43,7 @@ def command(*, once: bool) -> int:
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise click.UsageError("the live view needs a terminal; --once prints a table")
     try:
+        from envwatch.commands import conversation
         from envwatch.views.top import Top
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("textual", "rich"):
