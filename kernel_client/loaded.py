@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from _thread import RLock
-from time import CLOCK_BOOTTIME, clock_gettime_ns, time_ns
+from time import CLOCK_BOOTTIME, CLOCK_REALTIME, clock_gettime_ns
 
 from kernel_client import (
     environment as env,
@@ -44,7 +44,8 @@ HELD = frozenset(
 """Outcomes that stay until something changes; the others are asked for again."""
 
 _FOUR = frozenset(env.THE_FOUR)
-_TICK_NS = 10_000_000
+_FILES_CLOCK = 5
+"""CLOCK_REALTIME_COARSE, which Linux takes a file's times from."""
 
 
 class Loaded:
@@ -67,7 +68,7 @@ class Loaded:
             self._raw = None
             self.get_diff = _getter(environ, "DIRENV_DIFF")
         # A process got its environment when it was started, and a mapping is new.
-        self._since = None if environ is os.environ else time_ns()
+        self._since = None if environ is os.environ else clock_gettime_ns(_FILES_CLOCK)
         self._inherited: records.Inherited | None = None
         self._request: Request | None = None
         self._request_raw: dict[bytes, bytes] | None = None
@@ -160,8 +161,7 @@ class Loaded:
         config = snapshot.take(roots.config_paths(self.base()))
         since = _started_ns() if self._since is None else self._since
         for _, seen, link, _ in (*entries, *config):
-            # Linux's own clock for files is a tick behind.
-            if any(look[1] > since - _TICK_NS for look in (seen, link) if look):
+            if any(look[1] >= since for look in (seen, link) if look):
                 return False
         self.record = records.Record(
             root,
@@ -266,15 +266,15 @@ class Loaded:
 def _started_ns() -> int:
     """Tell when this process was started, in time since the epoch; 0: not known.
 
-    Then nothing is adopted.
+    Rather too early, by two of the ticks of 10 ms that Linux counts it in. Where it
+    is not known, nothing is adopted.
     """
     try:
         with open("/proc/self/stat", "rb") as file:
             ticks = int(file.read().rpartition(b")")[2].split()[19])
-        since_boot = clock_gettime_ns(CLOCK_BOOTTIME)
-        return (
-            time_ns() - since_boot + ticks * 1_000_000_000 // os.sysconf("SC_CLK_TCK")
-        )
+        ticks_per_s = os.sysconf("SC_CLK_TCK")
+        booted = clock_gettime_ns(CLOCK_REALTIME) - clock_gettime_ns(CLOCK_BOOTTIME)
+        return booted + (ticks - 1) * 1_000_000_000 // ticks_per_s
     except (OSError, ValueError, IndexError):
         return 0
 
