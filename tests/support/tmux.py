@@ -115,9 +115,10 @@ class Terminal:
 
     @property
     def is_plain(self) -> bool:
-        """Whether it is as a shell wants it: one screen, a cursor, no mouse."""
-        flags = "#{alternate_on} #{cursor_flag} #{mouse_any_flag}"
-        return self._call("display-message", "-p", flags).strip() == "0 1 0"
+        """Whether it is as a shell wants it: one screen, no mouse."""
+        # Not the cursor: tmux hides it where the program has gone.
+        flags = "#{alternate_on} #{mouse_any_flag}"
+        return self._call("display-message", "-p", flags).strip() == "0 0"
 
     def see(self, *texts: str) -> str:
         """Wait until all of these are on the screen; give it."""
