@@ -44,7 +44,7 @@ HELD = frozenset(
 """Outcomes that stay until something changes; the others are asked for again."""
 
 _FOUR = frozenset(env.THE_FOUR)
-_FILES_CLOCK = 5
+FILES_CLOCK = 5
 """CLOCK_REALTIME_COARSE, which Linux takes a file's times from."""
 
 
@@ -68,7 +68,7 @@ class Loaded:
             self._raw = None
             self.get_diff = _getter(environ, "DIRENV_DIFF")
         # A process got its environment when it was started, and a mapping is new.
-        self._since = None if environ is os.environ else clock_gettime_ns(_FILES_CLOCK)
+        self._since = None if environ is os.environ else clock_gettime_ns(FILES_CLOCK)
         self._inherited: records.Inherited | None = None
         self._request: Request | None = None
         self._request_raw: dict[bytes, bytes] | None = None
@@ -266,8 +266,8 @@ class Loaded:
 def _started_ns() -> int:
     """Tell when this process was started, in time since the epoch; 0: not known.
 
-    Rather too early, by two of the ticks of 10 ms that Linux counts it in. Where it
-    is not known, nothing is adopted.
+    Rather too early, by up to two of the ticks (10 ms) that Linux counts it in.
+    Where it is not known, nothing is adopted.
     """
     try:
         with open("/proc/self/stat", "rb") as file:

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from kernel_client.evaluation import Evaluated
     from kernel_client.fence import Fences, Guard
     from kernel_client.loaded import Loaded
-    from kernel_client.record import Record
     from kernel_client.roots import Walk
     from kernel_client.settings import Settings
     from kernel_client.shown import Shown
@@ -35,6 +34,9 @@ if TYPE_CHECKING:
 
 MAX_ROUNDS = 4
 """How often a refresh starts again because something changed under it."""
+
+
+_UNGUARDED: Guard = (frozenset(), None, None)
 
 
 class Upkeep:
@@ -145,7 +147,8 @@ class Upkeep:
         held = () if record is None else record.snapshot
         if walk.folder is None or held is None or (record is None and walk.root):
             return None
-        return checks.of(walk, held, self._guard(record))
+        guard = _UNGUARDED if record is None else self._guard(record.root, held)
+        return checks.of(walk, held, guard)
 
     def _is_still(self, root: str) -> bool:
         """Tell whether this root file is what is held, and nothing of it changed."""
@@ -224,11 +227,8 @@ class Upkeep:
         names = self._loaded.of_base(CONFIG_NAMES)
         return self._discovery.walk(folder, names, self._loaded.base)
 
-    def _guard(self, record: Record | None) -> Guard:
+    def _guard(self, root: str, held: Snapshot) -> Guard:
         """Have what is held guarded by a fence where there is one."""
-        if record is None or record.snapshot is None:
-            return frozenset(), None, None
-        root, held = record.root, record.snapshot
         try:
             return self._fences.guard(root, held, self._answers.link)
         except SidecarError:

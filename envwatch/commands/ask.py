@@ -22,7 +22,7 @@ from envwatch.commands import arguments
 from envwatch.commands.programs import direnv_of
 from envwatch.commands.status import EXIT_CODES, SAID
 from envwatch.commands.terminal import PASTE, Terminal
-from envwatch.core.exhibit import Exhibit, Kind, Line, Piece, escaped, folded
+from envwatch.core.exhibit import Exhibit, Kind, Line, folded, spelled
 from envwatch.core.question import BLOCKED, Action, AllowQuestion, Subject
 from envwatch.errors import Unavailable
 from envwatch.inquiry import Found, Inquiry, NotAllowed
@@ -180,9 +180,7 @@ def _coloured(line: Line) -> str:
 
 def _names(subject: Subject, width: int) -> Iterator[str]:
     if subject.names:
-        names = escaped(", ".join(subject.names).encode("utf-8", "surrogateescape"))
-        intro = Piece("it names (direnv does not check them): ")
-        for part in folded(Line(Kind.SAME, (intro, *names)), width):
+        for part in folded(Line(Kind.SAME, spelled(subject.named)), width):
             yield part.text
 
 

@@ -112,6 +112,11 @@ def escaped(raw: bytes) -> tuple[Piece, ...]:
     return tuple(pieces)
 
 
+def spelled(text: str) -> tuple[Piece, ...]:
+    """Write a path or a message on one line in the same way."""
+    return escaped(text.encode("utf-8", "surrogateescape"))
+
+
 def folded(line: Line, width: int) -> Iterator[Line]:
     """Cut a line so that it, with its sign, is at most `width` cells wide.
 

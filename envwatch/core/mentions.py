@@ -32,7 +32,10 @@ _ABOVE = ("source_up", "source_up_if_exists")
 
 
 def mentions(content: bytes) -> tuple[str, ...]:
-    """Give the names that follow `source_env`, `watch_file` and their like."""
+    """Give the names that follow `source_env`, `watch_file` and their like.
+
+    Where there are too many, the last entry says how many more.
+    """
     found: dict[str, None] = {}
     for match in _WORDS.finditer(content.decode("utf-8", "replace")):
         command = match[0].lstrip(" \t\n;&|(").split()

@@ -65,6 +65,12 @@ class Subject:
     names: tuple[str, ...] = ()
 
     @property
+    def named(self) -> str:
+        """What there is to say of the names, or nothing; not escaped."""
+        names = ", ".join(self.names)
+        return f"it names (direnv does not check them): {names}" if names else ""
+
+    @property
     def is_asked(self) -> bool:
         """Whether there is something to ask, and all of it can be shown."""
         return self.state in BLOCKED and self.exhibit.refusal is None

@@ -67,7 +67,8 @@ class Requests:
         self._sidecar.out.append(
             Log("refused", {"session": session.number, "code": code})
         )
-        self._end(session)
+        session.closing = True
+        self._sidecar.out.append(Close(session.number))
 
     def stop(self, reason: str) -> None:
         """Begin to end: whoever waits is told, once."""
@@ -252,10 +253,6 @@ class Requests:
         self._sidecar.out.append(
             Send(session.number, frames.error(number, code, message))
         )
-
-    def _end(self, session: Session) -> None:
-        session.closing = True
-        self._sidecar.out.append(Close(session.number))
 
 
 def _number(frame: Frame) -> int | None:

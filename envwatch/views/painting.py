@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from textual.content import Content
 
-from envwatch.core.exhibit import Kind, Line, escaped
+from envwatch.core.exhibit import Kind, Line, spelled
 from envwatch.core.output import Line as OutputLine, Span
 from envwatch.core.question import Subject
 
@@ -21,10 +21,8 @@ _ESCAPE_STYLE = "reverse"
 
 def head(subject: Subject, note: str = "") -> Content:
     """Say what is asked about; `note` is what came of the last answer."""
-    rows = [note, f"{plain(subject.root)} is {subject.state}", subject.origin]
-    if subject.names:
-        names = ", ".join(map(plain, subject.names))
-        rows.append(f"it names (direnv does not check them): {names}")
+    about = f"{plain(subject.root)} is {subject.state}"
+    rows = (note, about, subject.origin, plain(subject.named))
     return Content("\n".join(row for row in rows if row))
 
 
@@ -43,8 +41,7 @@ def printed(lines: Iterable[OutputLine]) -> Content:
 
 def plain(text: str) -> str:
     """Give a path or a message on one line, everything unseen in it escaped."""
-    raw = text.encode("utf-8", "surrogateescape")
-    return "".join(piece.text for piece in escaped(raw))
+    return "".join(piece.text for piece in spelled(text))
 
 
 def _style(span: Span) -> str:

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.conftest import Start
-from tests.faults.peers import gone, marked
+from tests.faults.peers import marked
 from tests.support.daemons import until
 from tests.support.planted import exports, secret
+from tests.support.processes import gone
 from tests.support.worlds import World
 
 NEWER = pytest.mark.parametrize("version", ["2.37"])

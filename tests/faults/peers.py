@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from kernel_client import wire
+from tests.support.processes import gone
 
 Script = Callable[["Said"], None]
 
@@ -138,15 +139,6 @@ def listening(script: Script) -> Iterator[FakeSidecar]:
         yield made
     finally:
         made.close()
-
-
-def gone(pid: int) -> bool:
-    """Tell whether a process has ended; one that only waits to be reaped has."""
-    try:
-        text = Path(f"/proc/{pid}/stat").read_text()
-    except (FileNotFoundError, ProcessLookupError):
-        return True
-    return text.rpartition(")")[2].split()[0] in "ZX"
 
 
 def marked(marker: str) -> list[int]:

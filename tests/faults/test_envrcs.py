@@ -16,10 +16,11 @@ from pathlib import Path
 import pytest
 
 from kernel_client import Result
-from tests.faults.peers import gone, marked
+from tests.faults.peers import marked
 from tests.support.daemons import Daemon, until
 from tests.support.pairs import Pair
 from tests.support.planted import exports, secret
+from tests.support.processes import gone
 
 MIB = 1024 * 1024
 

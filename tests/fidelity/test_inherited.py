@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from kernel_client.loaded import FILES_CLOCK
 from tests.support.daemons import until
 from tests.support.pairs import Pair
 from tests.support.planted import PLANTED, exports, secret
@@ -231,7 +232,9 @@ def test_blocked_inherited(world: World, pair: Pair) -> None:
     shell = Shell(world.direnv, world.environ)
     shell.prompt()
     # What is of the same tick of the files' clock may have come after the shell.
-    until("a tick", lambda: time.clock_gettime_ns(5) > root.stat().st_ctime_ns)
+    until(
+        "a tick", lambda: time.clock_gettime_ns(FILES_CLOCK) > root.stat().st_ctime_ns
+    )
     made = Pair(world, socket=pair.socket, environ=shell.environ)
     try:
         made.step("w", outcome="unchanged")

@@ -11,9 +11,9 @@ import pytest
 
 from kernel_client import direnv as program
 from kernel_client.errors import DirenvError
-from tests.faults.peers import gone
 from tests.support.daemons import until
 from tests.support.planted import exports, secret
+from tests.support.processes import gone
 from tests.support.worlds import World
 
 ENVIRON = {"PATH": "/usr/bin:/bin"}

@@ -13,10 +13,11 @@ from kernel_client import hold, messages, outcome
 from kernel_client.errors import SidecarError
 from kernel_client.hold import Asked, Direct
 from kernel_client.sidecar import Link
-from tests.faults.peers import gone, marked
+from tests.faults.peers import marked
 from tests.support.children import forked
 from tests.support.daemons import until
 from tests.support.planted import exports, secret
+from tests.support.processes import gone
 from tests.support.worlds import World
 
 

@@ -34,6 +34,7 @@ from kernel_client import messages, snapshot
 from tests.runtime.conftest import Peer
 from tests.support.daemons import Daemon, until
 from tests.support.planted import secret
+from tests.support.processes import gone
 from tests.support.worlds import World
 
 Start = Callable[..., Daemon]
@@ -63,14 +64,6 @@ def counted(world: World) -> Path:
 def lines(path: Path) -> int:
     """Count the lines of a file that may be missing."""
     return len(path.read_text().splitlines()) if path.exists() else 0
-
-
-def alive(pid: int) -> bool:
-    """Tell whether a process runs (a zombie does not)."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(")")[-1].split()[0] != "Z"
-    except OSError:
-        return False
 
 
 def test_twenty_kernels_one_evaluation(
@@ -204,7 +197,7 @@ def test_an_evaluation_that_nobody_waits_for_is_killed(
     kernel.export(world)
     until("it runs", lambda: pids.exists() and len(pids.read_text().split()) == 2)
     started_pids = [int(pid) for pid in pids.read_text().split()]
-    assert all(map(alive, started_pids))
+    assert not any(map(gone, started_pids))
     if how == "cancel":
         kernel.send(messages.cancel(2, export_id=1))
         assert kernel.hear("done")["id"] == 2
@@ -219,7 +212,7 @@ def test_an_evaluation_that_nobody_waits_for_is_killed(
         other.send(messages.stop(1))
         assert other.hear("done")
         assert kernel.hear("error")["code"] == "stopping"
-    until("all are gone", lambda: not any(map(alive, started_pids)))
+    until("all are gone", lambda: all(map(gone, started_pids)))
     if how in ("cancel", "close"):
         until("idle", lambda: other.status()["workspaces"][0]["state"] == "idle")
 
@@ -237,11 +230,11 @@ def test_a_precomputed_evaluation_is_killed_at_the_end(
     world.envrc("w", f"echo $$ > {pids}\nsleep 1000\n")
     until("it runs", lambda: pids.exists() and pids.read_text().strip() != "")
     pid = int(pids.read_text())
-    assert alive(pid)
+    assert not gone(pid)
     assert daemon.process is not None
     daemon.process.terminate()
     assert daemon.process.wait(20) == 0
-    until("it is gone", lambda: not alive(pid))
+    until("it is gone", lambda: gone(pid))
 
 
 def test_a_kernel_that_joins_hears_what_was_said(

@@ -27,6 +27,15 @@ def ipykernels(top: Path) -> list[int]:
     return [pid for pid, command in found if "ipykernel_launcher" in command]
 
 
+def gone(pid: int) -> bool:
+    """Tell whether a process has ended; one that only waits to be reaped has."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+    return text.rpartition(")")[2].split()[0] in "ZX"
+
+
 def is_pending(pid: int, number: int) -> bool:
     """Tell whether a signal was sent to a process that has not taken it yet."""
     pending = 0
