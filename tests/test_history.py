@@ -15,6 +15,7 @@ from envwatch.inquiry import fingerprint
 from tests.conftest import OLDER
 from tests.support.daemons import until
 from tests.support.planted import exports
+from tests.support.processes import gone
 from tests.support.worlds import World
 
 FIRST = exports("A").encode()
@@ -53,14 +54,6 @@ class Repository:
         """Look for the version that was allowed."""
         root = str(self.folder / ".envrc")
         return history.allowed(root, self.world.environ, limit_s=limit_s)
-
-
-def has_ended(status: Path) -> bool:
-    """Tell whether a process has ended, be it that nobody has asked for its end yet."""
-    try:
-        return " Z " in status.read_text()
-    except OSError:
-        return True
 
 
 @pytest.fixture
@@ -231,8 +224,7 @@ class TestNothingFound:
         assert "no answer within 2.5 s" in found.origin
         # A killed process may take a moment to go.
         for pid in pids.read_text().split():
-            status = Path(f"/proc/{pid}/stat")
-            until(f"{pid} has gone", partial(has_ended, status))
+            until(f"{pid} has gone", partial(gone, int(pid)))
 
 
 @pytest.mark.parametrize("version", [OLDER], indirect=True)
@@ -253,6 +245,16 @@ def test_caller_s_git_variables_mislead_nobody(
     repository.git("config", "core.fsmonitor", f"touch {touched}")
     assert repository.allowed().content == FIRST
     assert not touched.exists()
+
+
+@pytest.mark.parametrize("version", [OLDER], indirect=True)
+def test_nothing_that_git_would_wait_for(world: World, repository: Repository) -> None:
+    """A file that the repository's settings name may be a FIFO."""
+    os.mkfifo(world.path("fifo"))
+    repository.commit(b"B=1\n")
+    world.write("w/.envrc", "C=1\n")
+    repository.git("config", "diff.orderFile", str(world.path("fifo")))
+    assert repository.allowed(limit_s=PATIENCE_S / 5).content == FIRST
 
 
 @pytest.mark.parametrize("version", [OLDER], indirect=True)
