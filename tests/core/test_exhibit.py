@@ -93,6 +93,9 @@ def test_what_takes_long_to_compare() -> None:
     assert shown.is_whole
     assert len(shown.lines) == 1000
     assert not exhibit(after[:400], before[:400]).is_whole
+    # 100,000 pairs of equal lines are the bound.
+    assert exhibit(b":\n" * 317 + b"#\n", b":\n" * 317).is_whole
+    assert not exhibit(b":\n" * 316 + b"#\n", b":\n" * 316).is_whole
 
 
 def test_same_content_or_a_long_one_before() -> None:

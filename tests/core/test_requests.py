@@ -205,3 +205,6 @@ def test_stop_tells_those_that_wait(play: Make) -> None:
     assert p.heard(2) == [{"type": "done", "id": 3}]
     assert p.heard(1)[-1]["code"] == "stopping"
     assert p.take(Stop) == [Stop("asked")]
+    p.send(2, messages.stop(4))
+    assert p.heard(2)[-1] == {"type": "done", "id": 4}
+    assert p.take(Stop) == [], "once"
